@@ -1,0 +1,124 @@
+// Wiring: from settings and a store to an app that answers. What tests build.
+import Fastify from 'fastify'
+import { v7 as uuid } from 'uuid'
+import { type Clock, systemClock } from './clock.js'
+import type { Config } from './config.js'
+import { type Logger, logEvents } from './log.js'
+import { createMetrics } from './metrics.js'
+import { createDiscord } from './notify/discord.js'
+import { announceInLog } from './notify/log.js'
+import type { Channel } from './notify/notifier.js'
+import { createOutbox } from './notify/outbox.js'
+import { createTelegram } from './notify/telegram.js'
+import { type Api, parseBodies, useZod } from './routes/api.js'
+import { auditRoutes } from './routes/audit.js'
+import { confirmRoutes } from './routes/confirm.js'
+import { createErrorHandler } from './routes/errors.js'
+import { limitFloods } from './routes/flood.js'
+import { answerUnknown, guard, refuseSocket } from './routes/guard.js'
+import { healthRoutes } from './routes/health.js'
+import { collectRoutes, describeApi } from './routes/openapi.js'
+import { whitelistRoutes } from './routes/whitelist.js'
+import { createService, type Service } from './service.js'
+import type { Store } from './store/store.js'
+import { version } from './version.js'
+
+export interface Deps {
+  store: Store
+  log: Logger
+  clock?: Clock
+  newId?: () => string
+  random?: () => number
+}
+
+export interface Holdpoint {
+  app: Api
+  service: Service
+  /** openapi.yaml as the routes describe themselves. */
+  openapi: string
+  /** Once it is known where the API is reached, which every notice says. */
+  startSending(url: string): void
+  stopSending(graceMs: number): Promise<void>
+}
+
+const bodyLimit = 1024 * 1024
+/** A request that is still not complete by then is given up. */
+const requestTimeoutMs = 30_000
+
+export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
+  const { store, log, clock = systemClock(), newId = uuid, random = Math.random } = deps
+  const chats = configuredChats(config)
+  const outbox = createOutbox({ store, clock, chats, log, random })
+  const service = createService({
+    store,
+    clock,
+    newId,
+    rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
+    firstChannel: chats[0]?.name ?? 'log',
+  })
+  const metrics = createMetrics(store, service)
+  logEvents(store, log)
+  let baseUrl = ''
+  announceInLog(store, log, () => baseUrl)
+
+  const handleError = createErrorHandler(log)
+  // Fastify's own logger stays off: one line an event, and a request is not an event.
+  const app: Api = Fastify({
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    genReqId: numberRequests(),
+    frameworkErrors: handleError,
+    clientErrorHandler: refuseSocket,
+  })
+  useZod(app)
+  parseBodies(app)
+  app.setErrorHandler(handleError)
+  await limitFloods(app, config.floodLimit, () => clock.now(), metrics.flooded)
+  guard(app)
+
+  const routes = collectRoutes(app)
+  confirmRoutes(app, service)
+  whitelistRoutes(app, service)
+  auditRoutes(app, service)
+  healthRoutes(app, service, metrics, version)
+  app.get('/openapi.yaml', { schema: { summary: 'This description' } }, (_request, reply) =>
+    reply.type('application/yaml').send(openapi),
+  )
+  answerUnknown(app, routes)
+  const openapi = describeApi(routes, version)
+  return {
+    app,
+    service,
+    openapi,
+    startSending(url) {
+      baseUrl = url
+      outbox.start(url)
+    },
+    stopSending: (graceMs) => outbox.stop(graceMs),
+  }
+}
+
+function configuredChats(config: Config): Channel[] {
+  const { telegramBotToken, telegramHomeChannel, telegramApiBase } = config
+  const { discordBotToken, discordHomeChannel, discordWebhookUrl, discordApiBase } = config
+  const timeoutMs = config.notifyTimeout * 1000
+  const found: Channel[] = []
+  if (telegramBotToken !== undefined && telegramHomeChannel !== undefined) {
+    const settings = { botToken: telegramBotToken, chat: telegramHomeChannel, apiBase: telegramApiBase, timeoutMs }
+    found.push(createTelegram(settings))
+  }
+  if (discordBotToken !== undefined && discordHomeChannel !== undefined) {
+    const settings = { botToken: discordBotToken, channelId: discordHomeChannel, apiBase: discordApiBase, timeoutMs }
+    found.push(createDiscord(settings, version))
+  } else if (discordWebhookUrl !== undefined) {
+    found.push(createDiscord({ webhookUrl: discordWebhookUrl, timeoutMs }, version))
+  }
+  return found
+}
+
+/** Short, and different after a restart. */
+function numberRequests(): () => string {
+  const start = Date.now().toString(36)
+  let count = 0
+  return () => `${start}-${(count += 1).toString(36)}`
+}

@@ -1,0 +1,152 @@
+// The history: one event for everything that happened, appended and never changed. Names in `data` are the API's own.
+import type { Confirmation, Delivery, Via } from '../core/model.js'
+import type { Refusal } from '../core/refusal.js'
+import type { Grant, Scope } from '../whitelist/grant.js'
+import type { Submission } from '../core/confirmation.js'
+
+export const eventTypes = [
+  'submitted',
+  'auto_approved',
+  'approved',
+  'denied',
+  'expired',
+  'cancelled',
+  'rate_limited',
+  'rejected',
+  'granted',
+  'revoked',
+  'notified',
+  'notify_failed',
+] as const
+export type EventType = (typeof eventTypes)[number]
+
+export interface NewEvent {
+  type: EventType
+  at: number
+  actor: string
+  via: Via
+  confirmationId: string | null
+  data: Record<string, unknown>
+}
+
+export interface AuditEvent extends NewEvent {
+  seq: number
+}
+
+export function submitted(confirmation: Confirmation, via: Via): NewEvent {
+  return {
+    type: 'submitted',
+    at: confirmation.createdAt,
+    actor: confirmation.requester,
+    via,
+    confirmationId: confirmation.id,
+    data: {
+      action: confirmation.action,
+      description: confirmation.description,
+      details: confirmation.details,
+      requester: confirmation.requester,
+      session_key: confirmation.sessionKey,
+      timeout_seconds: confirmation.timeoutSeconds,
+      expires_at: confirmation.deadline / 1000,
+    },
+  }
+}
+
+/** How a confirmation ended. `at` is when it was written down; an expiry took effect at its `resolved_at`. */
+export function resolved(confirmation: Confirmation, at: number, more: Record<string, unknown> = {}): NewEvent {
+  const { status, by, at: resolvedAt, via, reason } = confirmation.resolution!
+  return {
+    type: status,
+    at,
+    actor: by,
+    via,
+    confirmationId: confirmation.id,
+    data: {
+      action: confirmation.action,
+      status,
+      resolved_by: by,
+      resolved_at: resolvedAt / 1000,
+      ...(reason === null ? {} : { reason }),
+      ...more,
+    },
+  }
+}
+
+export function rateLimited(submission: Submission, refusal: Refusal, at: number, via: Via): NewEvent {
+  return {
+    type: 'rate_limited',
+    at,
+    actor: submission.requester,
+    via,
+    confirmationId: null,
+    data: { action: submission.action, session_key: submission.sessionKey, ...refusal.extra },
+  }
+}
+
+/** An attempt that the rules forbid, kept because somebody will want to know who tried. */
+export function rejected(
+  scope: Scope,
+  refusal: Refusal,
+  { actor, at, via, confirmationId }: Pick<NewEvent, 'actor' | 'at' | 'via' | 'confirmationId'>,
+): NewEvent {
+  return {
+    type: 'rejected',
+    at,
+    actor,
+    via,
+    confirmationId,
+    data: { code: refusal.refused, action: scope.action, session_key: scope.sessionKey },
+  }
+}
+
+export function granted(grant: Grant, at: number, via: Via, confirmationId: string | null = null): NewEvent {
+  return {
+    type: 'granted',
+    at,
+    actor: grant.grantedBy,
+    via,
+    confirmationId,
+    data: {
+      grant_id: grant.id,
+      action: grant.action,
+      session_key: grant.sessionKey,
+      expires_at: grant.expiresAt === null ? null : grant.expiresAt / 1000,
+      max_uses: grant.maxUses,
+      reason: grant.reason,
+    },
+  }
+}
+
+export function revoked(grant: Grant, actor: string, at: number, via: Via): NewEvent {
+  return {
+    type: 'revoked',
+    at,
+    actor,
+    via,
+    confirmationId: null,
+    data: { grant_id: grant.id, action: grant.action, session_key: grant.sessionKey, uses: grant.uses },
+  }
+}
+
+/** The outcome of one attempt to tell a person. */
+export function attempted(delivery: Delivery): NewEvent {
+  return {
+    type: delivery.state === 'sent' ? 'notified' : 'notify_failed',
+    at: delivery.updatedAt,
+    actor: 'system:outbox',
+    via: delivery.channel,
+    confirmationId: delivery.confirmationId,
+    data: {
+      state: delivery.state,
+      attempts: delivery.attempts,
+      ...(delivery.error === null ? {} : { error: delivery.error }),
+      ...(delivery.nextAt === null ? {} : { next_attempt_at: delivery.nextAt / 1000 }),
+    },
+  }
+}
+
+/** A delivery that needs no attempt; its event says what was said. */
+export function notified(delivery: Delivery, { action, requester }: Confirmation): NewEvent {
+  const event = attempted(delivery)
+  return { ...event, data: { ...event.data, action, requester } }
+}

@@ -1,0 +1,340 @@
+// Settings: flags over environment over file over defaults. Every problem is found before anything starts.
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { parse as parseYaml } from 'yaml'
+import { z } from 'zod'
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const whole = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`
+  const digits = z.string().trim().regex(/^\d{1,15}$/).transform(Number)
+  return z.union([z.number(), digits], { error }).pipe(z.int(error).min(min, error).max(max, error))
+}
+const text = z
+  .union([z.string(), z.number().transform(String)], { error: 'must be text' })
+  .pipe(z.string().trim().min(1, 'must not be empty'))
+const httpUrl = text
+  .refine((value) => /^https?:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'must be an http or https URL')
+  .transform((value) => value.replace(/\/+$/, ''))
+const flagValue = z
+  .union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
+  .transform((value) => value === true || value === 'true' || value === '1')
+
+interface Setting {
+  flag?: string
+  env: string
+  /** What stands for the value in the help. */
+  takes: string
+  help: string
+  default?: string | number | boolean
+  schema: z.ZodType
+}
+
+/** The one table of settings: the help, the sample file and the README are checked against it. */
+export const settings = {
+  host: {
+    flag: 'host',
+    env: 'CONFIRMATION_HOST',
+    takes: 'ADDRESS',
+    help: 'address to listen on; anything but loopback also needs --insecure',
+    default: '127.0.0.1',
+    schema: text,
+  },
+  port: {
+    flag: 'port',
+    env: 'CONFIRMATION_PORT',
+    takes: 'PORT',
+    help: 'port of the API; 0 picks a free one',
+    default: 6000,
+    schema: whole(0, 65535),
+  },
+  webPort: {
+    flag: 'web-port',
+    env: 'CONFIRMATION_WEB_PORT',
+    takes: 'PORT|off',
+    help: 'second port with the same service, for browsers (they refuse port 6000)',
+    default: 6001,
+    schema: z.union([z.literal('off'), z.literal(false).transform(() => 'off' as const), whole(0, 65535)], {
+      error: 'must be a port from 0 to 65535, or off',
+    }),
+  },
+  dbPath: {
+    flag: 'db-path',
+    env: 'CONFIRMATION_DB_PATH',
+    takes: 'FILE',
+    help: 'SQLite database; default $HERMES_HOME/confirmation_audit.db, with HERMES_HOME defaulting to ~/.hermes',
+    schema: text,
+  },
+  rateLimit: {
+    flag: 'rate-limit',
+    env: 'CONFIRMATION_RATE_LIMIT',
+    takes: 'N',
+    help: 'confirmations per action in each window',
+    default: 10,
+    schema: whole(1, 1_000_000_000),
+  },
+  rateWindow: {
+    flag: 'rate-window',
+    env: 'CONFIRMATION_RATE_WINDOW',
+    takes: 'SECONDS',
+    help: 'length of the sliding window',
+    default: 3600,
+    schema: whole(1, 31_536_000),
+  },
+  floodLimit: {
+    flag: 'flood-limit',
+    env: 'CONFIRMATION_FLOOD_LIMIT',
+    takes: 'N',
+    help: 'requests per minute from one address; 0 turns it off',
+    default: 60_000,
+    schema: whole(0, 1_000_000_000),
+  },
+  notifyTimeout: {
+    flag: 'notify-timeout',
+    env: 'CONFIRMATION_NOTIFY_TIMEOUT',
+    takes: 'SECONDS',
+    help: 'how long a chat may take to answer before the next one is tried',
+    default: 10,
+    schema: whole(1, 120),
+  },
+  logLevel: {
+    flag: 'log-level',
+    env: 'CONFIRMATION_LOG_LEVEL',
+    takes: 'LEVEL',
+    help: logLevels.join(', '),
+    default: 'info',
+    schema: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
+  },
+  insecure: {
+    flag: 'insecure',
+    env: 'CONFIRMATION_INSECURE',
+    takes: '',
+    help: 'listen on a non-loopback address although whoever reaches it can approve',
+    default: false,
+    schema: flagValue,
+  },
+  telegramBotToken: {
+    env: 'TELEGRAM_BOT_TOKEN',
+    takes: 'TOKEN',
+    help: 'Telegram bot that announces confirmations',
+    schema: text,
+  },
+  telegramHomeChannel: {
+    env: 'TELEGRAM_HOME_CHANNEL',
+    takes: 'CHAT',
+    help: 'chat id or @channel it writes to',
+    schema: text,
+  },
+  telegramApiBase: {
+    env: 'TELEGRAM_API_BASE',
+    takes: 'URL',
+    help: 'another Bot API server',
+    default: 'https://api.telegram.org',
+    schema: httpUrl,
+  },
+  discordBotToken: {
+    env: 'DISCORD_BOT_TOKEN',
+    takes: 'TOKEN',
+    help: 'Discord bot that announces confirmations when Telegram does not',
+    schema: text,
+  },
+  discordHomeChannel: {
+    env: 'DISCORD_HOME_CHANNEL',
+    takes: 'CHANNEL',
+    help: 'channel id it writes to',
+    schema: text.refine((value) => /^\d+$/.test(value), 'must be a channel id (digits)'),
+  },
+  discordWebhookUrl: {
+    env: 'DISCORD_WEBHOOK_URL',
+    takes: 'URL',
+    help: 'Discord webhook, used when no bot is configured',
+    schema: httpUrl,
+  },
+  discordApiBase: {
+    env: 'DISCORD_API_BASE',
+    takes: 'URL',
+    help: 'another Discord API server',
+    default: 'https://discord.com/api/v10',
+    schema: httpUrl,
+  },
+} as const satisfies Record<string, Setting>
+
+type Key = keyof typeof settings
+type Value<K extends Key> = z.output<(typeof settings)[K]['schema']>
+type Optional<K extends Key> = (typeof settings)[K] extends { default: unknown } ? never : K extends 'dbPath' ? never : K
+
+export type Config = { [K in Key]: Value<K> | (Optional<K> extends never ? never : undefined) }
+
+/** Everything that is wrong with the settings, one line each. */
+export class ConfigProblems extends Error {
+  override name = 'ConfigProblems'
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    super(`Holdpoint cannot start with these settings:\n${problems.map((one) => `  - ${one}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+export type Invocation = { command: 'help' } | { command: 'version' } | { command: 'serve'; config: Config; warnings: string[] }
+
+type Env = Record<string, string | undefined>
+
+const entries = Object.entries(settings) as [Key, Setting][]
+
+/** The name a setting has in the configuration file: telegramBotToken is telegram_bot_token. */
+export function fileKey(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+export function readInvocation(argv: string[], env: Env): Invocation {
+  const problems: string[] = []
+  const flags = readFlags(argv, problems)
+  if (flags.has('help')) return { command: 'help' }
+  if (flags.has('version')) return { command: 'version' }
+  const file = readFile(flags.get('config') ?? given(env.CONFIRMATION_CONFIG), problems)
+  const raw: Partial<Record<Key, unknown>> = {}
+  for (const [key, setting] of entries) {
+    const sources: [string, unknown][] = [
+      [`--${setting.flag ?? ''}`, setting.flag === undefined ? undefined : flags.get(setting.flag)],
+      [setting.env, given(env[setting.env])],
+      [`${fileKey(key)} in the configuration file`, file[fileKey(key)]],
+    ]
+    const [name, value] = sources.find(([, one]) => one !== undefined) ?? ['', setting.default ?? derived(key, env)]
+    if (value === undefined) continue
+    const parsed = setting.schema.safeParse(value)
+    if (parsed.success) raw[key] = parsed.data
+    else problems.push(`${name}: ${parsed.error.issues[0]!.message}${setting.takes === 'TOKEN' ? '' : ` (it is ${JSON.stringify(value)})`}`)
+  }
+  const config = raw as Config
+  if (config.host !== undefined && !isLoopback(config.host) && config.insecure !== true) {
+    problems.push(
+      `--host: ${JSON.stringify(config.host)} is not a loopback address, and whoever reaches Holdpoint there can approve. ` +
+        'Use 127.0.0.1, or say --insecure if something else guards it',
+    )
+  }
+  if (config.port !== 0 && config.port !== undefined && config.port === config.webPort) {
+    problems.push(`--web-port: ${config.port} is already --port; choose another, or off`)
+  }
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return { command: 'serve', config, warnings: warningsFor(config, env) }
+}
+
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, '').toLowerCase()
+  return bare === 'localhost' || bare === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(bare)
+}
+
+export const helpText = `Holdpoint holds an agent's irreversible actions until a person approves or denies them.
+
+Usage: holdpoint [serve] [flags]
+
+Commands:
+  serve                       run the service (the default)
+
+Flags (each also as an environment variable or in the file):
+${entries
+  .filter(([, setting]) => setting.flag !== undefined)
+  .map(([, setting]) => helpLines(`--${setting.flag!} ${setting.takes}`.trim(), setting))
+  .join('\n')}
+  --config FILE               read settings from a YAML file [CONFIRMATION_CONFIG]
+  --help                      show this
+  --version                   show the version
+
+Chats (environment variables, or in the file; tokens are never taken from the command line):
+${entries
+  .filter(([, setting]) => setting.flag === undefined)
+  .map(([, setting]) => helpLines(setting.env, setting))
+  .join('\n')}
+
+Flags win over the environment, the environment over the file, the file over the defaults.
+holdpoint.sample.yaml shows every setting with its default.
+`
+
+function helpLines(name: string, setting: Setting): string {
+  const where = setting.flag === undefined ? '' : ` [${setting.env}]`
+  const preset = setting.default === undefined || setting.default === false ? '' : ` (default ${setting.default})`
+  return `  ${name.padEnd(27)} ${setting.help}${preset}${where}`
+}
+
+function readFlags(argv: string[], problems: string[]): Map<string, unknown> {
+  const booleans = ['help', 'version', 'insecure']
+  const known = [...entries.flatMap(([, { flag }]) => flag ?? []), 'config', 'help', 'version']
+  const { tokens } = parseArgs({
+    args: argv,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: {
+      ...Object.fromEntries(
+        known.map((name) => [name, { type: booleans.includes(name) ? ('boolean' as const) : ('string' as const) }]),
+      ),
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean', short: 'V' },
+    },
+  })
+  const flags = new Map<string, unknown>()
+  let commands = 0
+  for (const token of tokens) {
+    if (token.kind === 'positional') {
+      commands += 1
+      if (commands > 1 || token.value !== 'serve') problems.push(`${token.value}: there is no such command; see --help`)
+    }
+    if (token.kind !== 'option') continue
+    if (!known.includes(token.name)) problems.push(`${token.rawName}: there is no such flag; see --help`)
+    else if (booleans.includes(token.name)) flags.set(token.name, token.value ?? true)
+    else if (token.value === undefined || token.value === '') problems.push(`--${token.name}: needs a value`)
+    else flags.set(token.name, token.value)
+  }
+  return flags
+}
+
+function readFile(path: unknown, problems: string[]): Record<string, unknown> {
+  if (typeof path !== 'string') return {}
+  let content: unknown
+  try {
+    content = parseYaml(readFileSync(path, 'utf8')) ?? {}
+  } catch (error) {
+    problems.push(`--config: cannot read ${path}: ${(error as Error).message.split('\n')[0]!}`)
+    return {}
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    problems.push(`--config: ${path} must hold settings, one "name: value" a line`)
+    return {}
+  }
+  const known = new Set(entries.map(([key]) => fileKey(key)))
+  for (const name of Object.keys(content)) {
+    if (!known.has(name)) problems.push(`${name} in the configuration file: there is no such setting`)
+  }
+  // "name:" with nothing behind it is a setting left out.
+  return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== null))
+}
+
+function derived(key: Key, env: Env): string | undefined {
+  if (key !== 'dbPath') return undefined
+  return join(given(env.HERMES_HOME) ?? join(homedir(), '.hermes'), 'confirmation_audit.db')
+}
+
+function given(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === '' ? undefined : value
+}
+
+function warningsFor(config: Config, env: Env): string[] {
+  const warnings: string[] = []
+  const known = new Set<string>([...entries.map(([, setting]) => setting.env), 'CONFIRMATION_CONFIG'])
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('CONFIRMATION_') && !known.has(name)) warnings.push(`${name} is not a setting of Holdpoint and is ignored`)
+  }
+  const half = (a: string, b: string, channel: string) =>
+    warnings.push(`${a} is set but ${b} is not: ${channel} is not used`)
+  if (config.telegramBotToken !== undefined && config.telegramHomeChannel === undefined) {
+    half('TELEGRAM_BOT_TOKEN', 'TELEGRAM_HOME_CHANNEL', 'Telegram')
+  }
+  if (config.discordBotToken !== undefined && config.discordHomeChannel === undefined && config.discordWebhookUrl === undefined) {
+    half('DISCORD_BOT_TOKEN', 'DISCORD_HOME_CHANNEL', 'Discord')
+  }
+  return warnings
+}

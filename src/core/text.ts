@@ -1,0 +1,32 @@
+// Text that agents wrote, made safe to show to people: nothing invisible, nothing that reorders, nothing unbounded.
+
+// C0 and C1 controls, zero-width and bidirectional marks, line separators, tag characters, lone surrogates.
+const invisible =
+  // eslint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu
+
+/** Writes each control, zero-width and bidirectional character as \u{hex}; newlines and tabs stay. */
+export function visible(text: string): string {
+  return text.replace(invisible, escapeCharacter)
+}
+
+/** The same on one line: newlines and tabs are written out too. */
+export function visibleLine(text: string): string {
+  return visible(text).replace(/[\n\t]/g, escapeCharacter)
+}
+
+/** Cuts to at most `limit` UTF-16 units, never inside a character, with a mark that says how much is missing. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const mark = (missing: number) => `… [cut: ${missing} more characters]`
+  let end = Math.max(0, limit - mark(text.length).length)
+  const last = text.charCodeAt(end - 1)
+  if (last >= 0xd800 && last <= 0xdbff) end -= 1
+  return text.slice(0, end) + mark(text.length - end)
+}
+
+function escapeCharacter(character: string): string {
+  if (character === '\n') return '\\n'
+  if (character === '\t') return '\\t'
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`
+}

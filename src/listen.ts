@@ -1,0 +1,80 @@
+// One app on two ports: the API's, and one that browsers agree to open.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from './config.js'
+import type { Api } from './routes/api.js'
+import { refuseSocket } from './routes/guard.js'
+
+export interface Listening {
+  /** Where the API is reached from this machine. */
+  url: string
+  webUrl: string | null
+  /** Stops accepting at once; resolves when running requests are answered, cutting them off at the deadline. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** A port cannot be had; the message says which and what to do. */
+export class CannotListen extends Error {
+  override name = 'CannotListen'
+}
+
+export async function listen(app: Api, { host, port, webPort }: Config): Promise<Listening> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    throw explain(error, host, port, '--port')
+  }
+  let web: Server | null = null
+  try {
+    if (webPort !== 'off') web = await listenWeb(app, host, webPort)
+  } catch (error) {
+    await app.close()
+    throw explain(error, host, Number(webPort), '--web-port')
+  }
+  return {
+    url: urlOf(host, app.server),
+    webUrl: web === null ? null : urlOf(host, web),
+    async close(deadlineMs) {
+      const timer = setTimeout(() => {
+        app.server.closeAllConnections()
+        web?.closeAllConnections()
+      }, deadlineMs)
+      await Promise.all([app.close(), web === null ? null : closeServer(web)])
+      clearTimeout(timer)
+    },
+  }
+}
+
+function listenWeb(app: Api, host: string, port: number): Promise<Server> {
+  const server = createServer((request, response) => app.routing(request, response))
+  const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
+  Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
+  server.on('clientError', refuseSocket)
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => resolve(server))
+  })
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+}
+
+function urlOf(host: string, server: { address(): AddressInfo | string | null }): string {
+  const { port } = server.address() as AddressInfo
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
+}
+
+function explain(error: unknown, host: string, port: number, flag: string): CannotListen {
+  const { code, message } = error as NodeJS.ErrnoException
+  const off = flag === '--web-port' ? ', or turn it off with --web-port off' : ''
+  if (code === 'EADDRINUSE') {
+    return new CannotListen(`Port ${port} on ${host} is in use. Choose another with ${flag}${off}.`)
+  }
+  if (code === 'EACCES') return new CannotListen(`Port ${port} needs more rights. Choose one above 1023 with ${flag}${off}.`)
+  return new CannotListen(`Cannot listen on ${host}:${port}: ${message}. Check --host and ${flag}.`)
+}

@@ -1,0 +1,73 @@
+// The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
+import { type DestinationStream, type Logger, pino } from 'pino'
+import pretty from 'pino-pretty'
+import type { AuditEvent } from './audit/event.js'
+import { cut, visibleLine } from './core/text.js'
+import type { Store } from './store/store.js'
+
+export type { Logger }
+
+export function createLogger(level: string, terminal: boolean, destination?: DestinationStream): Logger {
+  const stream =
+    destination ??
+    (terminal
+      ? pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
+      : // Lines are written in the background: the history is in the database, and a slow pipe must not slow an answer.
+        pino.destination({ dest: 1, sync: false }))
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: isoTime(),
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  )
+}
+
+/**
+ * One line for each event that somebody reading along would want. A submission's line is the one about telling a person:
+ * the delivery that went out, or the warning of the log channel.
+ */
+export function logEvents(store: Store, log: Logger): void {
+  store.subscribe(({ events }) => events.forEach((event) => logEvent(event, log)))
+}
+
+function logEvent(event: AuditEvent, log: Logger): void {
+  const level = levelOf(event)
+  if (!log.isLevelEnabled(level)) return
+  log[level](
+    {
+      seq: event.seq,
+      ...(event.confirmationId === null ? {} : { id: event.confirmationId }),
+      ...(typeof event.data.action === 'string' ? { action: short(event.data.action) } : {}),
+      actor: short(event.actor),
+      via: event.via,
+    },
+    event.type,
+  )
+}
+
+function levelOf({ type, via }: AuditEvent): 'debug' | 'info' | 'warn' {
+  if (type === 'rejected') return 'warn'
+  const quiet = type === 'submitted' || type === 'notify_failed' || (type === 'notified' && via === 'log')
+  return quiet ? 'debug' : 'info'
+}
+
+function short(text: string): string {
+  return visibleLine(cut(text, 200))
+}
+
+/** As pino's isoTime, but the text is made once a millisecond, not once a line. */
+function isoTime(): () => string {
+  let last = 0
+  let text = ''
+  return () => {
+    const now = Date.now()
+    if (now !== last) {
+      last = now
+      text = `,"time":"${new Date(now).toISOString()}"`
+    }
+    return text
+  }
+}

@@ -1,0 +1,97 @@
+// Prometheus metrics, folded from the audit events: what is counted is exactly what is on record.
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { AuditEvent } from './audit/event.js'
+import { outcomes } from './core/model.js'
+import type { Service } from './service.js'
+import type { Committed, Store } from './store/store.js'
+
+export interface Metrics {
+  contentType: string
+  text(): Promise<string>
+  flooded(): void
+}
+
+/** Seconds from asking to deciding: a reflex, a glance, a coffee, the longest wait there is. */
+const latencyBuckets = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+export function createMetrics(store: Store, service: Service): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const submissions = new Counter({
+    name: 'holdpoint_submissions_total',
+    help: 'Submissions by what became of them at once.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const decisions = new Counter({
+    name: 'holdpoint_decisions_total',
+    help: 'Resolved confirmations by outcome and channel.',
+    labelNames: ['outcome', 'channel'],
+    registers,
+  })
+  const latency = new Histogram({
+    name: 'holdpoint_decision_latency_seconds',
+    help: 'Seconds from submission to the decision of a person.',
+    labelNames: ['outcome'],
+    buckets: latencyBuckets,
+    registers,
+  })
+  const deliveries = new Counter({
+    name: 'holdpoint_deliveries_total',
+    help: 'Attempts to tell a person, by channel and outcome.',
+    labelNames: ['channel', 'outcome'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'holdpoint_limiter_refusals_total',
+    help: 'Requests refused by a limiter: per action, or per client address.',
+    labelNames: ['limiter'],
+    registers,
+  })
+  const pending = new Gauge({ name: 'holdpoint_pending', help: 'Confirmations that wait for a person.', registers })
+  const oldest = new Gauge({
+    name: 'holdpoint_oldest_pending_age_seconds',
+    help: 'Age of the confirmation that has waited longest; 0 when none waits.',
+    registers,
+  })
+
+  for (const outcome of ['pending', 'auto_approved', 'rate_limited']) submissions.inc({ outcome }, 0)
+  for (const limiter of ['action', 'address']) refusals.inc({ limiter }, 0)
+
+  function count(event: AuditEvent, { writes }: Committed): void {
+    switch (event.type) {
+      case 'submitted': {
+        const covered = writes.some((write) => write.kind === 'use')
+        submissions.inc({ outcome: covered ? 'auto_approved' : 'pending' })
+        return
+      }
+      case 'rate_limited':
+        submissions.inc({ outcome: 'rate_limited' })
+        refusals.inc({ limiter: 'action' })
+        return
+      case 'notified':
+      case 'notify_failed':
+        deliveries.inc({ channel: event.via, outcome: String(event.data.state) })
+        return
+    }
+    if ((outcomes as readonly string[]).includes(event.type)) decisions.inc({ outcome: event.type, channel: event.via })
+    if (event.type !== 'approved' && event.type !== 'denied') return
+    for (const write of writes) {
+      if (write.kind !== 'confirmation') continue
+      latency.observe({ outcome: event.type }, (event.at - write.record.createdAt) / 1000)
+    }
+  }
+
+  store.subscribe((committed) => committed.events.forEach((event) => count(event, committed)))
+
+  return {
+    contentType: registry.contentType,
+    async text() {
+      const { count, oldestCreatedAt } = await service.pending()
+      pending.set(count)
+      oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)
+      return registry.metrics()
+    },
+    flooded: () => refusals.inc({ limiter: 'address' }),
+  }
+}

@@ -1,0 +1,71 @@
+// One POST to a chat service, with its answers and failures sorted into outcomes.
+import { Agent, request } from 'undici'
+import { visibleLine, cut } from '../core/text.js'
+import type { SendOutcome } from './notifier.js'
+
+const agent = new Agent({
+  // A chat's answer to one message is a few kilobytes; anything near this is not a chat.
+  maxResponseSize: 256 * 1024,
+  connect: { timeout: 10_000 },
+})
+
+export interface Answer {
+  status: number
+  /** The parsed body, or an empty object if it was no JSON object. */
+  body: Record<string, unknown>
+  retryAfterMs: number | null
+}
+
+export async function post(
+  url: string,
+  body: unknown,
+  headers: Record<string, string>,
+  timeoutMs: number,
+  stop: AbortSignal,
+): Promise<Answer | Extract<SendOutcome, { kind: 'failed' }>> {
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      signal,
+    })
+    const text = await response.body.text()
+    const seconds = Number(response.headers['retry-after'])
+    return {
+      status: response.statusCode,
+      body: parseObject(text),
+      retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null,
+    }
+  } catch (error) {
+    return { kind: 'failed', error: signal.aborted ? 'no answer in time' : reasonOf(error) }
+  }
+}
+
+/** Sorts what every chat service answers alike; `describe` finds its own words for what went wrong. */
+export function judge(answer: Answer, retryAfterMs: number | null, describe: string, ok: boolean): SendOutcome {
+  const { status } = answer
+  const error = visibleLine(cut(`${status} ${describe}`.trim(), 300))
+  if (ok) return { kind: 'sent' }
+  if (status === 429) return { kind: 'busy', retryAfterMs: retryAfterMs ?? answer.retryAfterMs ?? 1000, error }
+  if (status === 401 || status === 403 || status === 404) return { kind: 'refused', fault: 'channel', error }
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', fault: 'message', error }
+  return { kind: 'failed', error }
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+// The code alone: messages of network errors may carry the URL, and with it the token.
+function reasonOf(error: unknown): string {
+  const { code, name } = error as { code?: string; name?: string }
+  return `network error (${code ?? name ?? 'unknown'})`
+}

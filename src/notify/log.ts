@@ -1,0 +1,23 @@
+// The last resort: a warning in the log that names the id, the action and where to look. A log line cannot fail, so the
+// delivery is written down as sent at once, and the line follows its commit.
+import type { AuditEvent } from '../audit/event.js'
+import { cut, visibleLine } from '../core/text.js'
+import type { Store } from '../store/store.js'
+
+export interface WarnLog {
+  warn(fields: object, message: string): void
+}
+
+export function announceInLog(store: Store, log: WarnLog, baseUrl: () => string): void {
+  store.subscribe(({ events }) => {
+    for (const event of events) if (event.type === 'notified' && event.via === 'log') warn(event)
+  })
+
+  function warn({ confirmationId, data }: AuditEvent): void {
+    const short = (text: unknown) => visibleLine(cut(String(text), 200))
+    log.warn(
+      { id: confirmationId, action: short(data.action), requester: short(data.requester) },
+      `confirmation needed and no chat took the message: see ${baseUrl()}/confirm/${confirmationId!} and POST to its /approve or /deny`,
+    )
+  }
+}

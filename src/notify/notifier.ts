@@ -1,0 +1,41 @@
+// The port to a chat: say one notice, report what came of it. Channels never throw and never retry by themselves.
+import type { ChannelName } from '../core/model.js'
+
+/** What a person must know to decide. Every text may be hostile: each channel escapes in its own way. */
+export interface Notice {
+  id: string
+  action: string
+  description: string
+  details: Record<string, unknown>
+  requester: string
+  sessionKey: string
+  expiresAt: number
+  /** Where the API is reached, without a slash at the end. */
+  baseUrl: string
+}
+
+export type SendOutcome =
+  | { kind: 'sent' }
+  /** Not now: try again after this time and not before. */
+  | { kind: 'busy'; retryAfterMs: number; error: string }
+  /** No answer, or a broken one: worth another try. */
+  | { kind: 'failed'; error: string }
+  /**
+   * No, and asking again will not help. `message`: this message is at fault; `channel`: the settings are (token, chat),
+   * so other messages will fare no better; `gone`: the place no longer exists.
+   */
+  | { kind: 'refused'; fault: 'message' | 'channel' | 'gone'; error: string }
+
+export interface Channel {
+  name: ChannelName
+  /** `stop` calls the attempt off. */
+  send(notice: Notice, stop: AbortSignal): Promise<SendOutcome>
+}
+
+export function approveCommand({ baseUrl, id }: Notice): string {
+  return `curl -X POST ${baseUrl}/confirm/${id}/approve`
+}
+
+export function denyCommand({ baseUrl, id }: Notice): string {
+  return `curl -X POST ${baseUrl}/confirm/${id}/deny`
+}

@@ -1,0 +1,72 @@
+// Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
+import { cut, visible, visibleLine } from '../core/text.js'
+import { judge, post } from './http.js'
+import { approveCommand, type Channel, denyCommand, type Notice, type SendOutcome } from './notifier.js'
+
+export interface TelegramSettings {
+  botToken: string
+  chat: string
+  apiBase: string
+  /** How long an answer may take. */
+  timeoutMs: number
+}
+
+// The whole text may have 4096 characters after entities; what is fixed, with ids and commands, stays below 700.
+const limits = { action: 200, requester: 200, session: 200, description: 1800, details: 900 }
+
+export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramSettings): Channel {
+  // A group that became a supergroup answers with its new id once.
+  let chatId = chat
+
+  async function attempt(notice: Notice, stop: AbortSignal, mayMove: boolean): Promise<SendOutcome> {
+    const answer = await post(
+      `${apiBase}/bot${botToken}/sendMessage`,
+      {
+        chat_id: chatId,
+        text: renderTelegram(notice),
+        parse_mode: 'HTML',
+        link_preview_options: { is_disabled: true },
+      },
+      {},
+      timeoutMs,
+      stop,
+    )
+    if ('kind' in answer) return answer
+    const { body } = answer
+    const parameters = (body.parameters ?? {}) as { retry_after?: unknown; migrate_to_chat_id?: unknown }
+    if (mayMove && /^-?\d+$/.test(String(parameters.migrate_to_chat_id))) {
+      chatId = String(parameters.migrate_to_chat_id)
+      return attempt(notice, stop, false)
+    }
+    const seconds = Number(parameters.retry_after ?? NaN)
+    return judge(
+      answer,
+      Number.isFinite(seconds) ? seconds * 1000 : null,
+      typeof body.description === 'string' ? body.description : '',
+      answer.status === 200 && body.ok === true,
+    )
+  }
+
+  return { name: 'telegram', send: (notice, stop) => attempt(notice, stop, true) }
+}
+
+export function renderTelegram(notice: Notice): string {
+  const line = (text: string, limit: number) => `<code>${escapeHtml(cut(visibleLine(text), limit))}</code>`
+  const block = (text: string, limit: number) => `<pre>${escapeHtml(cut(visible(text), limit))}</pre>`
+  const details = Object.keys(notice.details).length === 0 ? null : JSON.stringify(notice.details, null, 1)
+  return [
+    `🔔 <b>Confirmation needed</b>: ${line(notice.action, limits.action)}`,
+    block(notice.description, limits.description),
+    ...(details === null ? [] : ['Details', block(details, limits.details)]),
+    `Requester: ${line(notice.requester, limits.requester)}`,
+    ...(notice.sessionKey === '' ? [] : [`Session: ${line(notice.sessionKey, limits.session)}`]),
+    `ID: <code>${notice.id}</code>`,
+    `Expires: ${new Date(notice.expiresAt).toISOString()}`,
+    `Approve: <code>${escapeHtml(approveCommand(notice))}</code>`,
+    `Deny: <code>${escapeHtml(denyCommand(notice))}</code>`,
+  ].join('\n')
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+}

@@ -1,0 +1,62 @@
+// What every route shares: zod as the validator, the contract's body parsing, and the type of the app.
+import { isUtf8 } from 'node:buffer'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
+import type { z } from 'zod'
+import { notJson, Problem, unsupported } from './errors.js'
+
+interface ZodTypes extends FastifyTypeProvider {
+  validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
+  serializer: this['schema'] extends z.ZodType ? z.input<this['schema']> : unknown
+}
+
+export type Api = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypes
+>
+
+/** A route's schema: zod for each part, and a sentence for openapi.yaml. */
+declare module 'fastify' {
+  interface FastifySchema {
+    summary?: string
+  }
+}
+
+export function useZod(app: Api): void {
+  app.setValidatorCompiler<z.ZodType>(({ schema }) => (data: unknown) => {
+    // Fastify says null for a body that is not there; a JSON null never gets this far.
+    const result = schema.safeParse(data ?? undefined)
+    return result.success ? { value: result.data } : { error: result.error }
+  })
+  app.setSerializerCompiler(() => JSON.stringify)
+}
+
+/**
+ * A JSON object or nothing. Other content types are refused even when their content is JSON: a web page can send those across
+ * origins without asking. An empty body is no body, whatever its type says.
+ */
+export function parseBodies(app: Api): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (body.length === 0) return done(null, undefined)
+    if (!isUtf8(body)) return done(new Problem('not_json', 'The body must be JSON in UTF-8.'))
+    void parseJson(request, body.toString('utf8'), (error, value) => {
+      if (error === null && typeof value === 'object' && value !== null && !Array.isArray(value)) done(null, value)
+      else done(notJson())
+    })
+  })
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+    if (body.length === 0) done(null, undefined)
+    else done(unsupported())
+  })
+}

@@ -1,0 +1,133 @@
+// Every error answer is one row of one table, as RFC 9457 problem details with the contract's `error` sentence.
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { ZodError } from 'zod'
+import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
+import { StoreUnavailable } from '../store/store.js'
+
+type HttpCode =
+  | 'not_json'
+  | 'invalid_request'
+  | 'no_such_route'
+  | 'method_not_allowed'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'cross_origin'
+  | 'flood_limited'
+  | 'headers_too_large'
+  | 'request_timeout'
+  | 'internal_error'
+  | 'storage_unavailable'
+  | 'shutting_down'
+
+export type ProblemCode = RefusalCode | HttpCode
+
+export const problems = {
+  not_json: { status: 400, title: 'Not JSON' },
+  invalid_request: { status: 400, title: 'Invalid request' },
+  invalid_cursor: { status: 400, title: 'Invalid cursor' },
+  no_session: { status: 400, title: 'No session' },
+  high_risk: { status: 403, title: 'High-risk action' },
+  cross_origin: { status: 403, title: 'Cross-origin request' },
+  not_found: { status: 404, title: 'Not found' },
+  no_such_route: { status: 404, title: 'No such route' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  request_timeout: { status: 408, title: 'Request timeout' },
+  already_resolved: { status: 409, title: 'Already resolved' },
+  body_too_large: { status: 413, title: 'Body too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  rate_limited: { status: 429, title: 'Too many confirmations' },
+  flood_limited: { status: 429, title: 'Too many requests' },
+  headers_too_large: { status: 431, title: 'Headers too large' },
+  internal_error: { status: 500, title: 'Internal error' },
+  contended: { status: 503, title: 'Contended' },
+  storage_unavailable: { status: 503, title: 'Storage unavailable' },
+  shutting_down: { status: 503, title: 'Shutting down' },
+} as const satisfies Record<ProblemCode, { status: number; title: string }>
+
+/** What a route throws to answer with a problem. */
+export class Problem extends Error {
+  override name = 'Problem'
+  readonly code: ProblemCode
+  readonly extra: Record<string, unknown>
+
+  constructor(code: ProblemCode, sentence: string, extra: Record<string, unknown> = {}) {
+    super(sentence)
+    this.code = code
+    this.extra = extra
+  }
+}
+
+/** The value, or the refusal as a problem. */
+export function granted<T extends object>(result: T | Refusal): T {
+  if (isRefusal(result)) throw new Problem(result.refused, result.sentence, result.extra)
+  return result
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  const { status } = problems[problem.code]
+  const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
+  if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
+  return reply.code(status).type('application/problem+json').send(problemBody(problem, reply.request.id))
+}
+
+/** `status` is the contract's in a 409: the state that stands. Everywhere else it is the number. */
+export function problemBody({ code, message, extra }: Problem, requestId: string): Record<string, unknown> {
+  const { status, title } = problems[code]
+  return { type: `urn:holdpoint:problem:${code}`, title, status, detail: message, error: message, code, request_id: requestId, ...extra }
+}
+
+interface ErrorLog {
+  error(fields: object, message: string): void
+}
+
+/** The one error handler. What went wrong inside is logged and never sent. */
+export function createErrorHandler(log: ErrorLog) {
+  return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const problem = toProblem(error)
+    if (problems[problem.code].status >= 500) {
+      const { id, method, routeOptions } = request
+      log.error({ request_id: id, method, route: routeOptions?.url, err: error }, problem.code)
+    }
+    return sendProblem(reply, problem)
+  }
+}
+
+export function toProblem(error: Error): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof ZodError) return new Problem('invalid_request', error.issues[0]?.message ?? 'The request is invalid.')
+  if (error instanceof StoreUnavailable) {
+    return new Problem('storage_unavailable', 'The database cannot be written now; nothing was changed. Try again later.')
+  }
+  const { code, statusCode } = error as Partial<FastifyError>
+  switch (code) {
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return notJson()
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('body_too_large', 'The body is larger than 1 MiB; send less.')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return unsupported()
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalid_request', 'The body is not as long as Content-Length says.')
+    case 'FST_ERR_BAD_URL':
+      return new Problem('invalid_request', 'The URL is not properly encoded.')
+    case 'ECONNRESET':
+    case 'ERR_STREAM_PREMATURE_CLOSE':
+      return new Problem('invalid_request', 'The body ended before it was complete.')
+  }
+  // secure-json-parse: a syntax error, or a key that would poison a prototype.
+  if (error instanceof SyntaxError) return notJson()
+  if (statusCode === 503) return new Problem('shutting_down', 'Holdpoint is shutting down; try again in a moment.')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new Problem('invalid_request', 'The request cannot be understood.')
+  }
+  return new Problem('internal_error', 'Something went wrong inside Holdpoint; nothing was approved. The log has the details.')
+}
+
+export function notJson(): Problem {
+  return new Problem('not_json', 'The body must be a JSON object.')
+}
+
+export function unsupported(): Problem {
+  return new Problem('unsupported_media_type', "Send the body as JSON, with the header 'Content-Type: application/json'.")
+}

@@ -1,0 +1,33 @@
+// /health, /ready, /metrics: what supervisors and scrapers ask. Not under the flood limit: they must get an answer then too.
+import type { Metrics } from '../metrics.js'
+import type { Service } from '../service.js'
+import type { Api } from './api.js'
+import * as schemas from './schemas.js'
+import { iso } from './view.js'
+
+const config = { rateLimit: false as const }
+
+export function healthRoutes(app: Api, service: Service, metrics: Metrics, version: string): void {
+  app.get(
+    '/health',
+    { config, schema: { summary: 'Is the process alive?', response: { 200: schemas.health } } },
+    async () => {
+      const { count } = await service.pending()
+      const now = service.now()
+      return { status: 'ok' as const, pending_count: count, timestamp: now / 1000, timestamp_iso: iso(now), version }
+    },
+  )
+
+  app.get(
+    '/ready',
+    { config, schema: { summary: 'Does the database take writes?', response: { 200: schemas.ready } } },
+    async () => {
+      await service.ready()
+      return { status: 'ready' as const }
+    },
+  )
+
+  app.get('/metrics', { config, schema: { summary: 'Prometheus metrics' } }, async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.text()),
+  )
+}

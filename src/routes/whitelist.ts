@@ -1,0 +1,63 @@
+// /whitelist: the grants that let an action pass without asking.
+import type { Service } from '../service.js'
+import type { Api } from './api.js'
+import { granted } from './errors.js'
+import * as schemas from './schemas.js'
+import { grantView, readCursor, writeCursor } from './view.js'
+
+export function whitelistRoutes(app: Api, service: Service): void {
+  app.get(
+    '/whitelist',
+    {
+      schema: {
+        summary: 'List the whitelist entries that stand, the newest first',
+        querystring: schemas.pageQuery,
+        response: { 200: schemas.grantPage },
+      },
+    },
+    async ({ query }) => {
+      const page = await service.grants(query.limit, readCursor(query.cursor))
+      const entries = page.items.map(grantView)
+      return { count: entries.length, entries, next_cursor: writeCursor(page.next) }
+    },
+  )
+
+  app.post(
+    '/whitelist',
+    {
+      schema: {
+        summary: 'Let an action pass without asking; adding the same again sets its terms anew',
+        body: schemas.grantBody,
+        response: { 201: schemas.grant, 200: schemas.grant },
+      },
+    },
+    async ({ body }, reply) => {
+      const asked = {
+        action: body.action,
+        sessionKey: body.session_key ?? null,
+        ttlSeconds: body.ttl_seconds ?? null,
+        maxUses: body.max_uses ?? null,
+        reason: body.reason?.trim() || null,
+        by: body.granted_by?.trim() || 'api',
+      }
+      const { grant, created } = granted(await service.grant(asked, 'http'))
+      return reply.code(created ? 201 : 200).send(grantView(grant))
+    },
+  )
+
+  app.delete(
+    '/whitelist/:id',
+    {
+      schema: {
+        summary: 'Revoke a whitelist entry',
+        params: schemas.idParams,
+        body: schemas.revokeBody,
+        response: { 200: schemas.grant },
+      },
+    },
+    async ({ params, body }) => {
+      const { grant } = granted(await service.revoke(params.id, body?.revoked_by?.trim() || 'api', 'http'))
+      return grantView(grant)
+    },
+  )
+}

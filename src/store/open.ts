@@ -1,0 +1,122 @@
+// Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { applicationId, migrations } from './migrations.js'
+import { StoreRefused } from './store.js'
+
+export interface OpenDatabase {
+  /** The file's real path. */
+  file: string
+  /** For reading. */
+  db: Database.Database
+  release(): void
+}
+
+export function openDatabase(path: string): OpenDatabase {
+  const file = locate(path)
+  const lock = takeLock(file)
+  let db: Database.Database | undefined
+  try {
+    db = new Database(file, { timeout: 5000 })
+    harden(db)
+    migrate(db)
+    db.pragma('query_only = ON')
+  } catch (error) {
+    db?.close()
+    lock.close()
+    throw explain(error, file)
+  }
+  const opened = db
+  return {
+    file,
+    db: opened,
+    release() {
+      opened.close()
+      lock.close()
+    },
+  }
+}
+
+/** One name for one file, however it was spelled, so that the lock cannot be walked around. */
+function locate(path: string): string {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+  } catch (error) {
+    throw explain(error, path)
+  }
+}
+
+/**
+ * An exclusive transaction on an empty file beside the database. The kernel drops it when the process ends, however
+ * it ends, and the database itself stays readable to others.
+ */
+function takeLock(file: string): Database.Database {
+  let lock: Database.Database | undefined
+  try {
+    lock = new Database(`${file}.lock`, { timeout: 0 })
+    lock.exec('BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock?.close()
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
+      throw new StoreRefused(
+        `The database ${file} is in use by another Holdpoint. Stop that one first, or choose another file with --db-path.`,
+      )
+    }
+    throw explain(error, file)
+  }
+}
+
+function harden(db: Database.Database): void {
+  // Before anything else touches the file: whose is it? A foreign database is left exactly as it was.
+  const owner = db.pragma('application_id', { simple: true })
+  const tables = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number
+  if (owner !== applicationId && tables > 0) {
+    throw new StoreRefused(
+      `${db.name} is the database of another program (an earlier confirmation daemon, perhaps). It was left untouched: ` +
+        'move it away, or choose another file with --db-path.',
+    )
+  }
+  const version = db.pragma('user_version', { simple: true }) as number
+  if (version > migrations.length) {
+    throw new StoreRefused(
+      `${db.name} was written by a newer Holdpoint (schema ${version}; this one knows ${migrations.length}). ` +
+        'Upgrade Holdpoint, or choose another file with --db-path.',
+    )
+  }
+  db.pragma('journal_mode = WAL')
+  // better-sqlite3 is built with NORMAL for WAL, which a power cut can rob of acknowledged commits.
+  db.pragma('synchronous = FULL')
+  db.pragma('fullfsync = ON')
+  const journal = db.pragma('journal_mode', { simple: true })
+  const synchronous = db.pragma('synchronous', { simple: true })
+  if (journal !== 'wal' || synchronous !== 2) {
+    throw new StoreRefused(
+      `${db.name} does not keep commits safely here (journal_mode=${String(journal)}, synchronous=${String(synchronous)}; ` +
+        'wal and 2 are needed). Choose a file on a local disk with --db-path.',
+    )
+  }
+}
+
+function migrate(db: Database.Database): void {
+  const seen = db.pragma('user_version', { simple: true }) as number
+  db.transaction(() => {
+    if (seen === 0) db.pragma(`application_id = ${applicationId}`)
+    migrations.slice(seen).forEach((sql) => db.exec(sql))
+    db.pragma(`user_version = ${migrations.length}`)
+  }).immediate()
+}
+
+function explain(error: unknown, file: string): StoreRefused {
+  if (error instanceof StoreRefused) return error
+  const code = (error as { code?: string }).code ?? ''
+  const because = error instanceof Error ? error.message : String(error)
+  const advice = code.startsWith('SQLITE_NOTADB')
+    ? 'It is not a SQLite database; choose another file with --db-path.'
+    : code.startsWith('SQLITE_CORRUPT')
+      ? 'It is damaged; restore it from a backup.'
+      : 'Check that the folder exists and is writable, or choose another file with --db-path.'
+  return new StoreRefused(`Cannot open the database ${file}: ${because}. ${advice}`)
+}

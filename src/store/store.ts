@@ -1,0 +1,109 @@
+// The port to durable storage. A change is plain data, so that any database can commit it in its own way.
+import type { AuditEvent, NewEvent } from '../audit/event.js'
+import type { ChannelName, Confirmation, Delivery, Status } from '../core/model.js'
+import type { Grant } from '../whitelist/grant.js'
+
+/** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
+export type Write =
+  | { kind: 'confirmation'; expect: number | 'absent'; record: Confirmation }
+  | { kind: 'delivery'; expect: number | 'absent'; record: Delivery }
+  /** Grants are keyed by their scope. Uses are counted by `use` alone: a write keeps the stored count of the same id. */
+  | { kind: 'grant'; expect: number | 'absent'; record: Grant }
+  /** Counts one use; a conflict if the grant is revoked or used up. */
+  | { kind: 'use'; grantId: string }
+
+/** What happens together or not at all. There is no change without an event. */
+export interface Change {
+  writes: Write[]
+  events: [NewEvent, ...NewEvent[]]
+}
+
+export interface Committed {
+  writes: Write[]
+  events: AuditEvent[]
+}
+
+export interface ConfirmationFilter {
+  status?: Status | undefined
+  action?: string | undefined
+  requester?: string | undefined
+  sessionKey?: string | undefined
+  resolvedBy?: string | undefined
+  /** Bounds on the creation time: from `since`, before `until`. */
+  since?: number | undefined
+  until?: number | undefined
+}
+
+/** A place in an ordered listing: the sort key and, for ties, the order of arrival. */
+export type Cursor = [key: number, arrival: number]
+
+export interface Page<T> {
+  items: T[]
+  /** Where to go on. A page may be short and still have a next one: its size in bytes and in rows read is bounded. */
+  next: Cursor | null
+}
+
+export interface Due {
+  delivery: Delivery
+  confirmation: Confirmation
+}
+
+export interface Store {
+  /**
+   * Commits the change if every expectation holds. Resolves only when it is on disk, with the events numbered;
+   * `conflict` means that nothing was written. Throws StoreUnavailable when the database cannot be written.
+   */
+  commit(change: Change): Promise<Committed | 'conflict'>
+
+  /** Calls the listener after each commit, in commit order, before the committer resumes. */
+  subscribe(listener: (committed: Committed) => void): () => void
+
+  confirmation(id: string): Promise<Confirmation | undefined>
+  /** `deadline`: pending ones, the next to lapse first. `newest`: the latest created first. */
+  confirmations(
+    filter: ConfirmationFilter,
+    order: 'deadline' | 'newest',
+    limit: number,
+    after: Cursor | null,
+  ): Promise<Page<Confirmation>>
+  /** Pending ones whose deadline is at or before `now`, or that were created after it. */
+  lapsed(now: number, limit: number): Promise<Confirmation[]>
+  /** The earliest deadline of all pending ones. */
+  nextDeadline(): Promise<number | undefined>
+  /** Pending ones that have not lapsed at `now`, and when the longest waiting of them was created. */
+  pending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
+  /** Action and time of everything that a person was asked since then, oldest first. */
+  asked(since: number): Promise<{ action: string; at: number }[]>
+
+  /** The grants on this action for everyone and for this session, live or not. */
+  grantsFor(action: string, sessionKey: string): Promise<Grant[]>
+  grant(id: string): Promise<Grant | undefined>
+  /** Live grants, the newest first. */
+  grants(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
+
+  deliveries(confirmationId: string): Promise<Delivery[]>
+  /** A channel's unfinished deliveries whose time has come, the longest due first, with what they announce. */
+  dueDeliveries(channel: ChannelName, now: number, limit: number): Promise<Due[]>
+  /** When the channel's next delivery after `now` is due. */
+  nextDelivery(channel: ChannelName, now: number): Promise<number | undefined>
+  /** How many deliveries are unfinished. */
+  unsent(): Promise<number>
+
+  /** Events after this number, in order; fewer than `limit` when they are large. */
+  events(after: number, limit: number): Promise<AuditEvent[]>
+
+  /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
+  probe(): Promise<void>
+  /** Commits what is queued and lets go of the database. */
+  close(): Promise<void>
+}
+
+/** The database cannot be written or read now: full, read-only, failing. Nothing was changed. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable'
+}
+
+/** The database cannot be opened; the message says why and what to do. */
+export class StoreRefused extends Error {
+  override name = 'StoreRefused'
+}

@@ -1,0 +1,161 @@
+// The thread that writes. A group of changes is one transaction and one fsync; while it runs, the next group gathers.
+// On a thread of its own, so that a slow disk delays commits and nothing else.
+import { parentPort, workerData } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+import type { ConfirmationRow, DeliveryRow, EventRow, GrantRow, ResolutionRow } from './rows.js'
+
+/** A write with its expectation, packed for the way to this thread. */
+export type PackedWrite =
+  | ['insertConfirmation', ConfirmationRow]
+  | ['updateConfirmation', expect: number, id: string, ResolutionRow]
+  | ['insertDelivery', DeliveryRow]
+  | ['updateDelivery', expect: number, DeliveryRow]
+  | ['putGrant', expect: number | 'absent', GrantRow]
+  | ['useGrant', id: string]
+  | ['probe']
+
+export interface PackedChange {
+  writes: PackedWrite[]
+  events: EventRow[]
+}
+
+/** The number of the change's first event, or why there is none. */
+export type PackedOutcome = number | 'conflict' | { error: string; code: string }
+
+export type Message = PackedChange[] | 'close'
+
+const db = new Database((workerData as { file: string }).file, { timeout: 5000 })
+db.pragma('synchronous = FULL')
+db.pragma('fullfsync = ON')
+db.pragma('recursive_triggers = ON')
+// After a burst the log shrinks back to this at the next checkpoint.
+db.pragma('journal_size_limit = 67108864')
+if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
+
+const usable = 'id = ? AND revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)'
+const sql = {
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  lastSeq: db.prepare('SELECT coalesce(max(seq), 0) FROM events').pluck(),
+  probe: db.prepare('UPDATE probe SET count = count + 1'),
+  confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
+  insertConfirmation: db.prepare(`INSERT INTO confirmations
+    (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline,
+     version, status, resolved_by, resolved_at, resolved_via, reason)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  updateConfirmation: db.prepare(`UPDATE confirmations
+    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ? WHERE id = ?`),
+  deliveryVersion: db.prepare('SELECT version FROM deliveries WHERE confirmation_id = ? AND channel = ?').pluck(),
+  insertDelivery: db.prepare(`INSERT INTO deliveries
+    (version, state, attempts, next_at, updated_at, error, confirmation_id, channel) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+  // Not an upsert: that opens a statement journal, which costs more than the update.
+  updateDelivery: db.prepare(`UPDATE deliveries
+    SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
+    WHERE confirmation_id = ? AND channel = ?`),
+  grantVersion: db.prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ?').pluck(),
+  putGrant: db.prepare(`INSERT INTO grants
+    (action, scope, session_key, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (action, scope, session_key) DO UPDATE SET id = excluded.id, version = excluded.version,
+      expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
+      granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
+      uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
+  grantUsable: db.prepare(`SELECT 1 FROM grants WHERE ${usable}`).pluck(),
+  useGrant: db.prepare('UPDATE grants SET uses = uses + 1 WHERE id = ?'),
+  insertEvent: db.prepare(
+    'INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  ),
+}
+
+let lastSeq = sql.lastSeq.get() as number
+
+parentPort!.on('message', (message: Message) => {
+  if (message === 'close') {
+    db.close()
+    parentPort!.close()
+  } else parentPort!.postMessage(writeAll(message))
+})
+
+function writeAll(group: PackedChange[]): PackedOutcome[] {
+  try {
+    return writeGroup(group)
+  } catch (error) {
+    if (isOutage(error) || group.length === 1) return group.map(() => pack(error))
+    // One change that cannot be written must not take the others down with it.
+    return group.flatMap((change) => writeAll([change]))
+  }
+}
+
+function writeGroup(group: PackedChange[]): PackedOutcome[] {
+  let seq = lastSeq
+  sql.begin.run()
+  try {
+    const outcomes = group.map(({ writes, events }) => {
+      if (!writes.every(holds)) return 'conflict'
+      writes.forEach(write)
+      const first = seq + 1
+      for (const event of events) sql.insertEvent.run(...event, ++seq)
+      return first
+    })
+    sql.commit.run()
+    lastSeq = seq
+    return outcomes
+  } catch (error) {
+    if (db.inTransaction) sql.rollback.run()
+    throw error
+  }
+}
+
+/** All expectations of a change are checked before its first write, so a conflict leaves nothing behind. */
+function holds(write: PackedWrite): boolean {
+  switch (write[0]) {
+    case 'insertConfirmation':
+      return sql.confirmationVersion.get(write[1][0]) === undefined
+    case 'updateConfirmation':
+      return sql.confirmationVersion.get(write[2]) === write[1]
+    case 'insertDelivery':
+      return sql.deliveryVersion.get(...write[1].slice(6)) === undefined
+    case 'updateDelivery':
+      return sql.deliveryVersion.get(...write[2].slice(6)) === write[1]
+    case 'putGrant':
+      return (sql.grantVersion.get(...write[2].slice(0, 3)) ?? 'absent') === write[1]
+    case 'useGrant':
+      return sql.grantUsable.get(write[1]) !== undefined
+    case 'probe':
+      return true
+  }
+}
+
+function write(change: PackedWrite): void {
+  switch (change[0]) {
+    case 'insertConfirmation':
+      sql.insertConfirmation.run(...change[1])
+      return
+    case 'updateConfirmation':
+      sql.updateConfirmation.run(...change[3], change[2])
+      return
+    case 'insertDelivery':
+      sql.insertDelivery.run(...change[1])
+      return
+    case 'updateDelivery':
+      sql.updateDelivery.run(...change[2])
+      return
+    case 'putGrant':
+      sql.putGrant.run(...change[2])
+      return
+    case 'useGrant':
+      sql.useGrant.run(change[1])
+      return
+    case 'probe':
+      sql.probe.run()
+  }
+}
+
+function isOutage(error: unknown): boolean {
+  return error instanceof Database.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT')
+}
+
+function pack(error: unknown): PackedOutcome {
+  return { error: (error as Error).message, code: error instanceof Database.SqliteError ? error.code : '' }
+}
