@@ -43,21 +43,26 @@ try {
   for (const connections of [32, 128]) {
     const results: Record<keyof typeof ports, LoadResult[]> = { bare: [], holdpoint: [] }
     for (let round = 0; round < rounds; round++) {
-      for (const name of ['bare', 'holdpoint'] as const) results[name].push(await measure(ports[name], connections, seconds))
+      for (const name of ['bare', 'holdpoint'] as const)
+        results[name].push(await measure(ports[name], connections, seconds))
     }
     accepted += results.holdpoint.reduce((sum, result) => sum + result.accepted, 0)
     const bare = median(results.bare)
     const holdpoint = median(results.holdpoint)
     print(connections, 'bare route', bare)
     print(connections, 'holdpoint', holdpoint)
-    console.log(`${String(connections).padStart(11)}  ratio       ${(holdpoint.perSecond / bare.perSecond).toFixed(2).padStart(10)}\n`)
+    console.log(
+      `${String(connections).padStart(11)}  ratio       ${(holdpoint.perSecond / bare.perSecond).toFixed(2).padStart(10)}\n`,
+    )
   }
   servers[1]!.kill('SIGKILL')
   await ended(servers[1]!)
   const db = new Database(dbPath, { readonly: true })
   const stored = db.prepare('SELECT count(*) FROM confirmations').pluck().get() as number
   // Up to one request per connection was under way when a round ended: stored, but its answer was not waited for.
-  console.log(`answered with 202: ${accepted}; on disk after kill -9: ${stored}; ${stored >= accepted ? 'nothing lost' : 'LOST SOME'}`)
+  console.log(
+    `answered with 202: ${accepted}; on disk after kill -9: ${stored}; ${stored >= accepted ? 'nothing lost' : 'LOST SOME'}`,
+  )
   if (stored < accepted) process.exitCode = 1
 } finally {
   servers.forEach((server) => server.kill('SIGKILL'))
@@ -66,7 +71,9 @@ try {
 
 async function measure(port: number, connections: number, duration: number): Promise<LoadResult> {
   const child = fork(here('load.js'))
-  const result = new Promise<LoadResult>((resolve) => child.once('message', (message) => resolve(message as LoadResult)))
+  const result = new Promise<LoadResult>((resolve) =>
+    child.once('message', (message) => resolve(message as LoadResult)),
+  )
   child.send({ port, connections, seconds: duration, body })
   const answer = await result
   if (answer.refused > 0) throw new Error(`${answer.refused} requests were not answered with 202`)

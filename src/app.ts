@@ -35,7 +35,7 @@ export interface Holdpoint {
   app: Api
   service: Service
   /** openapi.yaml as the routes describe themselves. */
-  openapi: string
+  openapi(): string
   /** Once it is known where the API is reached, which every notice says. */
   startSending(url: string): void
   stopSending(graceMs: number): Promise<void>
@@ -77,15 +77,16 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   guard(app)
 
   const routes = collectRoutes(app)
+  let description: string | undefined
+  const openapi = () => (description ??= describeApi(routes, version))
   confirmRoutes(app, service)
   whitelistRoutes(app, service)
   auditRoutes(app, service)
   healthRoutes(app, service, metrics, version)
   app.get('/openapi.yaml', { schema: { summary: 'This description' } }, (_request, reply) =>
-    reply.type('application/yaml').send(openapi),
+    reply.type('application/yaml').send(openapi()),
   )
   answerUnknown(app, routes)
-  const openapi = describeApi(routes, version)
   return {
     app,
     service,

@@ -10,7 +10,11 @@ export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 's
 
 const whole = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`
-  const digits = z.string().trim().regex(/^\d{1,15}$/).transform(Number)
+  const digits = z
+    .string()
+    .trim()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
   return z.union([z.number(), digits], { error }).pipe(z.int(error).min(min, error).max(max, error))
 }
 const text = z
@@ -164,7 +168,11 @@ export const settings = {
 
 type Key = keyof typeof settings
 type Value<K extends Key> = z.output<(typeof settings)[K]['schema']>
-type Optional<K extends Key> = (typeof settings)[K] extends { default: unknown } ? never : K extends 'dbPath' ? never : K
+type Optional<K extends Key> = (typeof settings)[K] extends { default: unknown }
+  ? never
+  : K extends 'dbPath'
+    ? never
+    : K
 
 export type Config = { [K in Key]: Value<K> | (Optional<K> extends never ? never : undefined) }
 
@@ -179,7 +187,8 @@ export class ConfigProblems extends Error {
   }
 }
 
-export type Invocation = { command: 'help' } | { command: 'version' } | { command: 'serve'; config: Config; warnings: string[] }
+export type Invocation =
+  { command: 'help' } | { command: 'version' } | { command: 'serve'; config: Config; warnings: string[] }
 
 type Env = Record<string, string | undefined>
 
@@ -207,7 +216,10 @@ export function readInvocation(argv: string[], env: Env): Invocation {
     if (value === undefined) continue
     const parsed = setting.schema.safeParse(value)
     if (parsed.success) raw[key] = parsed.data
-    else problems.push(`${name}: ${parsed.error.issues[0]!.message}${setting.takes === 'TOKEN' ? '' : ` (it is ${JSON.stringify(value)})`}`)
+    else
+      problems.push(
+        `${name}: ${parsed.error.issues[0]!.message}${setting.takes === 'TOKEN' ? '' : ` (it is ${JSON.stringify(value)})`}`,
+      )
   }
   const config = raw as Config
   if (config.host !== undefined && !isLoopback(config.host) && config.insecure !== true) {
@@ -326,14 +338,19 @@ function warningsFor(config: Config, env: Env): string[] {
   const warnings: string[] = []
   const known = new Set<string>([...entries.map(([, setting]) => setting.env), 'CONFIRMATION_CONFIG'])
   for (const name of Object.keys(env)) {
-    if (name.startsWith('CONFIRMATION_') && !known.has(name)) warnings.push(`${name} is not a setting of Holdpoint and is ignored`)
+    if (name.startsWith('CONFIRMATION_') && !known.has(name))
+      warnings.push(`${name} is not a setting of Holdpoint and is ignored`)
   }
   const half = (a: string, b: string, channel: string) =>
     warnings.push(`${a} is set but ${b} is not: ${channel} is not used`)
   if (config.telegramBotToken !== undefined && config.telegramHomeChannel === undefined) {
     half('TELEGRAM_BOT_TOKEN', 'TELEGRAM_HOME_CHANNEL', 'Telegram')
   }
-  if (config.discordBotToken !== undefined && config.discordHomeChannel === undefined && config.discordWebhookUrl === undefined) {
+  if (
+    config.discordBotToken !== undefined &&
+    config.discordHomeChannel === undefined &&
+    config.discordWebhookUrl === undefined
+  ) {
     half('DISCORD_BOT_TOKEN', 'DISCORD_HOME_CHANNEL', 'Discord')
   }
   return warnings

@@ -75,6 +75,7 @@ function explain(error: unknown, host: string, port: number, flag: string): Cann
   if (code === 'EADDRINUSE') {
     return new CannotListen(`Port ${port} on ${host} is in use. Choose another with ${flag}${off}.`)
   }
-  if (code === 'EACCES') return new CannotListen(`Port ${port} needs more rights. Choose one above 1023 with ${flag}${off}.`)
+  if (code === 'EACCES')
+    return new CannotListen(`Port ${port} needs more rights. Choose one above 1023 with ${flag}${off}.`)
   return new CannotListen(`Cannot listen on ${host}:${port}: ${message}. Check --host and ${flag}.`)
 }

@@ -34,12 +34,17 @@ async function serve(config: Config, warnings: string[]): Promise<void> {
     throw error
   })
   startSending(listening.url)
-  const where = { url: listening.url, ...(listening.webUrl === null ? {} : { web: listening.webUrl }), db: config.dbPath }
+  const where = {
+    url: listening.url,
+    ...(listening.webUrl === null ? {} : { web: listening.webUrl }),
+    db: config.dbPath,
+  }
   log.info(
     where,
     `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} still to be announced`,
   )
-  if (!isLoopback(config.host)) log.warn({ host: config.host }, 'not on loopback: whoever reaches this address can approve')
+  if (!isLoopback(config.host))
+    log.warn({ host: config.host }, 'not on loopback: whoever reaches this address can approve')
 
   let draining = false
   const drain = (signal: NodeJS.Signals) => {

@@ -107,7 +107,13 @@ export function createService({ store, clock, newId, rateLimit, firstChannel }: 
       const grant = findCover(await store.grantsFor(action, sessionKey), submission, now)
       if (grant !== undefined) {
         const by = `whitelist:${grant.id}`
-        const confirmation = resolve(held, { status: 'auto_approved', by, at: now, via: 'whitelist', reason: grant.reason })
+        const confirmation = resolve(held, {
+          status: 'auto_approved',
+          by,
+          at: now,
+          via: 'whitelist',
+          reason: grant.reason,
+        })
         if (isRefusal(confirmation)) return { answer: confirmation }
         return {
           change: {
@@ -213,7 +219,9 @@ export function createService({ store, clock, newId, rateLimit, firstChannel }: 
     return settle<{ grant: Grant }>(async () => {
       const standing = await store.grant(id)
       if (standing === undefined || standing.revokedAt !== null) {
-        return { answer: refuse('not_found', `There is no whitelist entry ${id}; GET /whitelist lists those that stand.`) }
+        return {
+          answer: refuse('not_found', `There is no whitelist entry ${id}; GET /whitelist lists those that stand.`),
+        }
       }
       const now = clock.now()
       const record: Grant = { ...standing, version: standing.version + 1, revokedAt: now }
@@ -259,10 +267,16 @@ export function createService({ store, clock, newId, rateLimit, firstChannel }: 
   async function prepareGrant(asked: GrantRequest, now: number) {
     const { action, sessionKey, reason } = asked
     if (isHighRisk(action)) {
-      return refuse('high_risk', `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`)
+      return refuse(
+        'high_risk',
+        `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`,
+      )
     }
     if (sessionKey === '') {
-      return refuse('no_session', "There is no session_key to remember this for; use 'global' or submit with a session_key.")
+      return refuse(
+        'no_session',
+        "There is no session_key to remember this for; use 'global' or submit with a session_key.",
+      )
     }
     const found = await store.grantsFor(action, sessionKey ?? '')
     const standing = found.find((one) => one.sessionKey === sessionKey)

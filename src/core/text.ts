@@ -2,7 +2,6 @@
 
 // C0 and C1 controls, zero-width and bidirectional marks, line separators, tag characters, lone surrogates.
 const invisible =
-  // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu
 
 /** Writes each control, zero-width and bidirectional character as \u{hex}; newlines and tabs stay. */

@@ -161,7 +161,8 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
           case 'failed':
             failures += 1
             down = { until: now + backoff(failures, random()), why: outcome.error, retry: true }
-            if (failures === 1) log.warn({ channel: name, error: outcome.error }, `${name} does not answer; will try again`)
+            if (failures === 1)
+              log.warn({ channel: name, error: outcome.error }, `${name} does not answer; will try again`)
             return
           case 'refused':
             if (outcome.fault === 'message') {
@@ -169,8 +170,13 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
               return
             }
             failures += 1
-            down = { until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs, why: outcome.error, retry: false }
-            if (failures === 1) log.warn({ channel: name, error: outcome.error }, `${name} refuses us; check its settings`)
+            down = {
+              until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs,
+              why: outcome.error,
+              retry: false,
+            }
+            if (failures === 1)
+              log.warn({ channel: name, error: outcome.error }, `${name} refuses us; check its settings`)
         }
       },
     }
@@ -200,7 +206,6 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
     },
   }
 }
-
 
 function missing(name: ChannelName): Channel {
   return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }

@@ -24,7 +24,9 @@ export function announce(
     confirmationId: confirmation.id,
     channel,
     version: 1,
-    ...(channel === 'log' ? { state: 'sent', attempts: 1, nextAt: null } : { state: 'queued', attempts: 0, nextAt: now }),
+    ...(channel === 'log'
+      ? { state: 'sent', attempts: 1, nextAt: null }
+      : { state: 'queued', attempts: 0, nextAt: now }),
     updatedAt: now,
     error: null,
   }
@@ -66,7 +68,9 @@ export function afterAttempt(
     events: [attempted(record)],
   }
   if (attempt.kind === 'sent') {
-    change.writes.push(...all.filter((other) => other.nextAt !== null && other.channel !== delivery.channel).map(supersede))
+    change.writes.push(
+      ...all.filter((other) => other.nextAt !== null && other.channel !== delivery.channel).map(supersede),
+    )
     return change
   }
   const waits = attempt.kind === 'busy' && attempt.retryAfterMs <= patienceMs
@@ -79,7 +83,13 @@ export function afterAttempt(
   return change
 
   function supersede(other: Delivery): Write {
-    const settled: Delivery = { ...other, version: other.version + 1, state: 'superseded', nextAt: null, updatedAt: now }
+    const settled: Delivery = {
+      ...other,
+      version: other.version + 1,
+      state: 'superseded',
+      nextAt: null,
+      updatedAt: now,
+    }
     return { kind: 'delivery', expect: other.version, record: settled }
   }
 }

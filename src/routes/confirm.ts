@@ -19,7 +19,14 @@ export function confirmRoutes(app: Api, service: Service): void {
     },
     async (request, reply) => {
       const { action, description, details, requester, session_key, timeout_seconds } = request.body
-      const submission = { action, description, details, requester, sessionKey: session_key, timeoutSeconds: timeout_seconds }
+      const submission = {
+        action,
+        description,
+        details,
+        requester,
+        sessionKey: session_key,
+        timeoutSeconds: timeout_seconds,
+      }
       const result = await service.submit(submission, 'http')
       if ('refused' in result) {
         const seconds = Number(result.extra.retry_after_seconds)
@@ -29,7 +36,12 @@ export function confirmRoutes(app: Api, service: Service): void {
       announceRate(reply, service, rate)
       const { id } = confirmation
       if (confirmation.resolution !== null) {
-        return { id, action, status: 'auto_approved' as const, message: 'A whitelist entry covers this action; go ahead.' }
+        return {
+          id,
+          action,
+          status: 'auto_approved' as const,
+          message: 'A whitelist entry covers this action; go ahead.',
+        }
       }
       return reply.code(202).send({
         id,
@@ -86,7 +98,12 @@ export function confirmRoutes(app: Api, service: Service): void {
     },
     async ({ params, body }) => {
       const { approver, reason, remember } = body ?? {}
-      const verdict = { outcome: 'approved' as const, by: nameOr(approver, 'api'), reason: textOrNull(reason), remember: remember ?? null }
+      const verdict = {
+        outcome: 'approved' as const,
+        by: nameOr(approver, 'api'),
+        reason: textOrNull(reason),
+        remember: remember ?? null,
+      }
       const { confirmation, grant } = granted(await service.decide(params.id, verdict, 'http'))
       return { ...resolutionView(confirmation), ...(grant === null ? {} : { grant: grantView(grant) }) }
     },
@@ -95,11 +112,21 @@ export function confirmRoutes(app: Api, service: Service): void {
   app.post(
     '/confirm/:id/deny',
     {
-      schema: { summary: 'Deny', params: schemas.idParams, body: schemas.denyBody, response: { 200: schemas.resolved } },
+      schema: {
+        summary: 'Deny',
+        params: schemas.idParams,
+        body: schemas.denyBody,
+        response: { 200: schemas.resolved },
+      },
     },
     async ({ params, body }) => {
       const { denier, reason } = body ?? {}
-      const verdict = { outcome: 'denied' as const, by: nameOr(denier, 'api'), reason: textOrNull(reason), remember: null }
+      const verdict = {
+        outcome: 'denied' as const,
+        by: nameOr(denier, 'api'),
+        reason: textOrNull(reason),
+        remember: null,
+      }
       const { confirmation } = granted(await service.decide(params.id, verdict, 'http'))
       return resolutionView(confirmation)
     },
@@ -137,4 +164,3 @@ function nameOr(name: string | undefined, fallback: string): string {
 function textOrNull(text: string | undefined): string | null {
   return text === undefined || text.trim() === '' ? null : text
 }
-

@@ -66,14 +66,23 @@ export function granted<T extends object>(result: T | Refusal): T {
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   const { status } = problems[problem.code]
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
-  if (retryAfter !== undefined) void reply.header('retry-after', String(retryAfter))
+  if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   return reply.code(status).type('application/problem+json').send(problemBody(problem, reply.request.id))
 }
 
 /** `status` is the contract's in a 409: the state that stands. Everywhere else it is the number. */
 export function problemBody({ code, message, extra }: Problem, requestId: string): Record<string, unknown> {
   const { status, title } = problems[code]
-  return { type: `urn:holdpoint:problem:${code}`, title, status, detail: message, error: message, code, request_id: requestId, ...extra }
+  return {
+    type: `urn:holdpoint:problem:${code}`,
+    title,
+    status,
+    detail: message,
+    error: message,
+    code,
+    request_id: requestId,
+    ...extra,
+  }
 }
 
 interface ErrorLog {
@@ -82,21 +91,25 @@ interface ErrorLog {
 
 /** The one error handler. What went wrong inside is logged and never sent. */
 export function createErrorHandler(log: ErrorLog) {
-  return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  return (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const problem = toProblem(error)
     if (problems[problem.code].status >= 500) {
       const { id, method, routeOptions } = request
       log.error({ request_id: id, method, route: routeOptions?.url, err: error }, problem.code)
     }
-    return sendProblem(reply, problem)
+    void sendProblem(reply, problem)
   }
 }
 
 export function toProblem(error: Error): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof ZodError) return new Problem('invalid_request', error.issues[0]?.message ?? 'The request is invalid.')
+  if (error instanceof ZodError)
+    return new Problem('invalid_request', error.issues[0]?.message ?? 'The request is invalid.')
   if (error instanceof StoreUnavailable) {
-    return new Problem('storage_unavailable', 'The database cannot be written now; nothing was changed. Try again later.')
+    return new Problem(
+      'storage_unavailable',
+      'The database cannot be written now; nothing was changed. Try again later.',
+    )
   }
   const { code, statusCode } = error as Partial<FastifyError>
   switch (code) {
@@ -109,6 +122,8 @@ export function toProblem(error: Error): Problem {
       return unsupported()
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalid_request', 'The body is not as long as Content-Length says.')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('not_found', 'Nothing here has an id that long.')
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is not properly encoded.')
     case 'ECONNRESET':
@@ -121,7 +136,10 @@ export function toProblem(error: Error): Problem {
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Problem('invalid_request', 'The request cannot be understood.')
   }
-  return new Problem('internal_error', 'Something went wrong inside Holdpoint; nothing was approved. The log has the details.')
+  return new Problem(
+    'internal_error',
+    'Something went wrong inside Holdpoint; nothing was approved. The log has the details.',
+  )
 }
 
 export function notJson(): Problem {
@@ -129,5 +147,8 @@ export function notJson(): Problem {
 }
 
 export function unsupported(): Problem {
-  return new Problem('unsupported_media_type', "Send the body as JSON, with the header 'Content-Type: application/json'.")
+  return new Problem(
+    'unsupported_media_type',
+    "Send the body as JSON, with the header 'Content-Type: application/json'.",
+  )
 }

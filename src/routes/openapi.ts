@@ -75,13 +75,15 @@ function operation(schema: NonNullable<Route['schema']>): Record<string, unknown
 function parametersOf(schema: unknown, where: 'path' | 'query'): Record<string, unknown>[] {
   if (!(schema instanceof z.ZodObject)) return []
   const { properties = {}, required = [] } = jsonSchema(schema, 'input')
-  return Object.entries(properties as Record<string, Record<string, unknown>>).map(([name, { description, ...rest }]) => ({
-    name,
-    in: where,
-    required: (required as string[]).includes(name),
-    ...(description === undefined ? {} : { description }),
-    schema: rest,
-  }))
+  return Object.entries(properties as Record<string, Record<string, unknown>>).map(
+    ([name, { description, ...rest }]) => ({
+      name,
+      in: where,
+      required: (required as string[]).includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    }),
+  )
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {

@@ -78,7 +78,10 @@ export const approveBody = optionalBody({
 
 export const denyBody = optionalBody({ denier: personName('denier').optional(), reason: reason.optional() })
 
-export const cancelBody = optionalBody({ cancelled_by: personName('cancelled_by').optional(), reason: reason.optional() })
+export const cancelBody = optionalBody({
+  cancelled_by: personName('cancelled_by').optional(),
+  reason: reason.optional(),
+})
 
 const positive = (field: string, max: number) => {
   const error = `Field '${field}' must be a whole number from 1 to ${max}`

@@ -92,7 +92,8 @@ export function writeCursor(cursor: Cursor | null): string | null {
 export function readCursor(text: string | undefined): Cursor | null {
   if (text === undefined) return null
   const match = /^(\d{1,15})\.(\d{1,15})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (match === null) throw new Problem('invalid_cursor', "This cursor is not one of ours; take 'next_cursor' from the last answer.")
+  if (match === null)
+    throw new Problem('invalid_cursor', "This cursor is not one of ours; take 'next_cursor' from the last answer.")
   return [Number(match[1]), Number(match[2])]
 }
 

@@ -117,13 +117,33 @@ export function toGrant(row: GrantRow): Grant {
 export function fromGrant(grant: Grant): GrantRow {
   const { action, sessionKey, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt, uses } = grant
   const scope = sessionKey === null ? 'global' : 'session'
-  return [action, scope, sessionKey ?? '', id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt, uses]
+  return [
+    action,
+    scope,
+    sessionKey ?? '',
+    id,
+    version,
+    expiresAt,
+    maxUses,
+    reason,
+    grantedBy,
+    createdAt,
+    revokedAt,
+    uses,
+  ]
 }
 
 export const eventColumns = 'at, type, actor, via, confirmation_id, data, seq'
 
 /** Without its number, which is the writer's to give. */
-export type EventRow = [at: number, type: EventType, actor: string, via: Via, confirmationId: string | null, data: string]
+export type EventRow = [
+  at: number,
+  type: EventType,
+  actor: string,
+  via: Via,
+  confirmationId: string | null,
+  data: string,
+]
 
 export function toEvent([at, type, actor, via, confirmationId, data, seq]: [...EventRow, seq: number]): AuditEvent {
   return { seq, at, type, actor, via, confirmationId, data: JSON.parse(data) as Record<string, unknown> }

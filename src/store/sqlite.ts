@@ -55,7 +55,7 @@ interface Waiting {
 export function openSqliteStore(path: string): Store {
   const { file, db, release } = openDatabase(path)
   const sql = prepare(db)
-  const writer = new Worker(new URL('./writer.js', import.meta.url), { workerData: { file } })
+  const writer = new Worker(new URL('./writer.js', import.meta.url), { workerData: { file }, execArgv: [] })
   const listeners = new Set<(committed: Committed) => void>()
   let queue: Waiting[] = []
   let writing: Waiting[] = []
@@ -157,12 +157,10 @@ export function openSqliteStore(path: string): Store {
     deliveries: read((id: string) => (sql.deliveries.all(id) as DeliveryRow[]).map(toDelivery)),
 
     dueDeliveries: read((channel: ChannelName, now: number, limit: number) =>
-      (sql.dueDeliveries.all(channel, now, limit) as [...DeliveryRow, ...ConfirmationRow][]).map(
-        (row): Due => ({
-          delivery: toDelivery(row.slice(0, 8) as DeliveryRow),
-          confirmation: toConfirmation(row.slice(8) as ConfirmationRow),
-        }),
-      ),
+      (sql.dueDeliveries.all(channel, now, limit) as [...DeliveryRow, ...ConfirmationRow][]).map((row): Due => ({
+        delivery: toDelivery(row.slice(0, 8) as DeliveryRow),
+        confirmation: toConfirmation(row.slice(8) as ConfirmationRow),
+      })),
     ),
 
     nextDelivery: read((channel: ChannelName, now: number) => sql.nextDelivery.get(channel, now) as number | undefined),
@@ -216,7 +214,8 @@ export function openSqliteStore(path: string): Store {
       const [, , description, details] = row
       bytes += description.length + details.length
       // The row that does not fit any more is the first of the next page.
-      if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0)) return { items, next: place }
+      if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
+        return { items, next: place }
       const confirmation = toConfirmation(row)
       if (matches(confirmation, filter)) items.push(confirmation)
       count += 1

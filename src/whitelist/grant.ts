@@ -49,23 +49,12 @@ export function findCover(
 }
 
 /** A grant for this scope: a live one keeps its id and its uses and takes the new terms; else a fresh one stands. */
-export function makeGrant(
-  standing: Grant | undefined,
-  scope: Scope,
-  terms: Terms,
-  id: string,
-  now: number,
-): Grant {
+export function makeGrant(standing: Grant | undefined, scope: Scope, terms: Terms, id: string, now: number): Grant {
   const version = (standing?.version ?? 0) + 1
   if (standing !== undefined && isLive(standing, now)) return { ...standing, ...terms, version }
   return { ...scope, ...terms, id, version, uses: 0, createdAt: now, revokedAt: null }
 }
 
 export function isSameTerms(a: Terms, b: Terms): boolean {
-  return (
-    a.expiresAt === b.expiresAt &&
-    a.maxUses === b.maxUses &&
-    a.reason === b.reason &&
-    a.grantedBy === b.grantedBy
-  )
+  return a.expiresAt === b.expiresAt && a.maxUses === b.maxUses && a.reason === b.reason && a.grantedBy === b.grantedBy
 }

@@ -1,0 +1,184 @@
+// What tests build with: a clock that only moves when told, ids that count, a store on a real file, an app on top.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import type { z } from 'zod'
+import { buildApp, type Holdpoint } from '../src/app.js'
+import type { Clock } from '../src/clock.js'
+import { type Config, readInvocation } from '../src/config.js'
+import * as schemas from '../src/routes/schemas.js'
+import { openSqliteStore } from '../src/store/sqlite.js'
+import type { Store } from '../src/store/store.js'
+
+/** 2026-01-01T00:00:00Z, where every test clock starts. */
+export const t0 = Date.UTC(2026, 0, 1)
+
+export interface ManualClock extends Clock {
+  /** Moves on, ringing what falls due on the way, and lets what that started settle. */
+  advance(ms: number): Promise<void>
+}
+
+export function manualClock(start = t0): ManualClock {
+  let time = start
+  const sleepers = new Set<{ at: number; run: () => void }>()
+  return {
+    now: () => time,
+    wake(at, run) {
+      const sleeper = { at, run }
+      sleepers.add(sleeper)
+      // What is due already rings in the next turn, as a real timer would.
+      if (at <= time) setImmediate(() => sleepers.delete(sleeper) && run())
+      return () => sleepers.delete(sleeper)
+    },
+    async advance(ms) {
+      const end = time + ms
+      for (;;) {
+        await settled()
+        const next = [...sleepers].sort((a, b) => a.at - b.at)[0]
+        if (next === undefined || next.at > end) break
+        sleepers.delete(next)
+        time = Math.max(time, next.at)
+        next.run()
+      }
+      time = end
+      await settled()
+    },
+  }
+}
+
+/** Long enough for commits on the writer's thread to come back. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** Waits until it is true; fails with its last answer after five seconds. */
+export async function until(condition: () => unknown): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`still not true after 5 s: ${condition.toString()}`)
+}
+
+export function temporaryFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'holdpoint-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function counter(prefix = 'id'): () => string {
+  let count = 0
+  return () => `${prefix}-${String((count += 1)).padStart(4, '0')}`
+}
+
+export function configFor(dbPath: string, overrides: Partial<Config> = {}): Config {
+  const invocation = readInvocation(['--db-path', dbPath], {})
+  if (invocation.command !== 'serve') throw new Error('unreachable')
+  return { ...invocation.config, ...overrides }
+}
+
+export interface Built extends Holdpoint {
+  store: Store
+  clock: ManualClock
+  dbPath: string
+  /** Parsed lines of the log. */
+  logged: Record<string, unknown>[]
+  call(method: 'GET' | 'POST' | 'DELETE' | 'PUT', url: string, body?: unknown): Promise<Answer>
+  submit(fields?: Record<string, unknown>): Promise<Answer>
+  events(): Promise<any[]>
+  /** Ends this one as SIGTERM would; the database stays. */
+  stop(): Promise<void>
+}
+
+export interface Answer {
+  status: number
+  headers: Record<string, string | number | string[] | undefined>
+  body: any
+}
+
+export interface BuildOptions {
+  config?: Partial<Config>
+  dbPath?: string
+  clock?: ManualClock
+  newId?: () => string
+  baseUrl?: string
+  wrapStore?: (store: Store) => Store
+}
+
+/** An app over a store on a real file. Every answer it gives is checked against the route's own schema. */
+export async function build(t: Test, options: BuildOptions = {}): Promise<Built> {
+  const dbPath = options.dbPath ?? join(temporaryFolder(t), 'test.db')
+  const clock = options.clock ?? manualClock()
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'debug' }, { write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>) })
+  const opened = openSqliteStore(dbPath)
+  const store = options.wrapStore?.(opened) ?? opened
+  const holdpoint = await buildApp(configFor(dbPath, options.config), {
+    store,
+    log,
+    clock,
+    newId: options.newId ?? counter(),
+    random: () => 1,
+  })
+  const { app, service } = holdpoint
+  checkAnswers(t, holdpoint)
+  await service.start()
+  await app.ready()
+  holdpoint.startSending(options.baseUrl ?? 'http://127.0.0.1:6000')
+
+  let stopped = false
+  const stop = async () => {
+    if (stopped) return
+    stopped = true
+    await app.close()
+    await service.stop()
+    await holdpoint.stopSending(0)
+    await opened.close()
+  }
+  t.teardown(stop)
+
+  const call: Built['call'] = async (method, url, body) => {
+    const request: InjectOptions = { method, url }
+    if (body !== undefined) {
+      request.payload = typeof body === 'string' ? body : JSON.stringify(body)
+      request.headers = { 'content-type': 'application/json' }
+    }
+    const response = await app.inject(request)
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: response.headers['content-type']?.toString().includes('json') ? response.json() : response.body,
+    }
+  }
+  return {
+    ...holdpoint,
+    store,
+    clock,
+    dbPath,
+    logged,
+    call,
+    submit: (fields = {}) =>
+      call('POST', '/confirm', { action: 'send_mail', description: 'Send the newsletter', ...fields }),
+    events: async () => (await call('GET', '/audit/events?limit=500')).body.events,
+    stop,
+  }
+}
+
+function checkAnswers(t: Test, { app }: Holdpoint): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    done(null, payload)
+    const documented = request.routeOptions.schema?.response as Record<number, z.ZodType> | undefined
+    const schema = reply.statusCode >= 400 ? schemas.problem : documented?.[reply.statusCode]
+    if (documented === undefined && reply.statusCode < 400) return
+    if (schema === undefined) {
+      t.fail(`${request.method} ${request.url} answered ${reply.statusCode}, which its schema does not know`)
+      return
+    }
+    const strict = 'strict' in schema && reply.statusCode < 400 ? (schema as z.ZodObject).strict() : schema
+    const fit = strict.safeParse(JSON.parse(String(payload)))
+    if (!fit.success) t.fail(`${request.method} ${request.url}: ${fit.error.message}`)
+  })
+}
