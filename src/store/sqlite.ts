@@ -48,6 +48,7 @@ const maxRowsRead = 5000
 
 interface Waiting {
   change: Change | 'probe'
+  packed: PackedChange
   done(outcome: Committed | 'conflict'): void
   fail(error: Error): void
 }
@@ -78,7 +79,7 @@ export function openSqliteStore(path: string): Store {
   function enqueue(change: Change | 'probe'): Promise<Committed | 'conflict'> {
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((done, fail) => {
-      queue.push({ change, done, fail })
+      queue.push({ change, packed: pack(change), done, fail })
       // What the same turn of the event loop brings joins the group, unless there is enough to keep the writer busy
       // while this thread takes in the rest.
       if (queue.length === 1) setImmediate(send)
@@ -90,7 +91,7 @@ export function openSqliteStore(path: string): Store {
     if (writing.length > 0 || queue.length === 0) return
     writing = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
-    writer.postMessage(writing.map(({ change }) => pack(change)))
+    writer.postMessage(writing.map(({ packed }) => packed))
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {

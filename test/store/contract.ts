@@ -1,0 +1,321 @@
+// What every store must do, whatever it is built on.
+import type { Test } from 'tap'
+import type { NewEvent } from '../../src/audit/event.js'
+import { asOf, hold, resolve } from '../../src/core/confirmation.js'
+import type { Confirmation, Delivery } from '../../src/core/model.js'
+import type { AuditEvent } from '../../src/audit/event.js'
+import type { Change, Committed, Cursor, Store, Write } from '../../src/store/store.js'
+import type { Grant } from '../../src/whitelist/grant.js'
+
+const event = (confirmationId: string | null = null): NewEvent => ({
+  type: 'submitted',
+  at: 1,
+  actor: 'agent',
+  via: 'http',
+  confirmationId,
+  data: { note: 'x' },
+})
+
+export function confirmation(id: string, fields: Partial<Confirmation> = {}): Confirmation {
+  const submission = {
+    action: 'send_mail',
+    description: 'd',
+    details: { a: [1, 'x'] },
+    requester: 'agent',
+    sessionKey: 's',
+    timeoutSeconds: 300,
+  }
+  return { ...hold(submission, id, 1000), ...fields }
+}
+
+const delivery = (confirmationId: string, fields: Partial<Delivery> = {}): Delivery => ({
+  confirmationId,
+  channel: 'telegram',
+  version: 1,
+  state: 'queued',
+  attempts: 0,
+  nextAt: 1000,
+  updatedAt: 1000,
+  error: null,
+  ...fields,
+})
+
+const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
+  id,
+  version: 1,
+  action: 'send_mail',
+  sessionKey: null,
+  expiresAt: null,
+  maxUses: null,
+  uses: 0,
+  reason: null,
+  grantedBy: 'alice',
+  createdAt: 1000,
+  revokedAt: null,
+  ...fields,
+})
+
+export const insert = (record: Confirmation): Change => ({
+  writes: [{ kind: 'confirmation', expect: 'absent', record }],
+  events: [event(record.id)],
+})
+
+const approve = (record: Confirmation, by: string, at = 2000): Change => {
+  const resolved = resolve(record, { status: 'approved', by, at, via: 'http', reason: null }) as Confirmation
+  return { writes: [{ kind: 'confirmation', expect: record.version, record: resolved }], events: [event(record.id)] }
+}
+
+const change = (...writes: Write[]): Change => ({ writes, events: [event()] })
+
+export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void {
+  t.test('what is committed is read back as it was', async (t) => {
+    const store = await open(t)
+    const record = confirmation('c1')
+    t.match(await store.commit(insert(record)), { events: [{ seq: 1, confirmationId: 'c1' }] })
+    t.same(await store.confirmation('c1'), record)
+    t.equal(await store.confirmation('c2'), undefined)
+    await store.commit(approve(record, 'alice'))
+    t.same((await store.confirmation('c1'))?.resolution, {
+      status: 'approved',
+      by: 'alice',
+      at: 2000,
+      via: 'http',
+      reason: null,
+    })
+  })
+
+  t.test('an expectation that does not hold is a conflict, and nothing of the change is written', async (t) => {
+    const store = await open(t)
+    const record = confirmation('c1')
+    await store.commit(insert(record))
+    t.equal(await store.commit(insert(confirmation('c1', { action: 'other' }))), 'conflict')
+    const stale: Change = {
+      writes: [
+        { kind: 'confirmation', expect: 'absent', record: confirmation('c2') },
+        { kind: 'delivery', expect: 'absent', record: delivery('c2') },
+        { kind: 'confirmation', expect: 7, record: { ...record, version: 8 } },
+      ],
+      events: [event()],
+    }
+    t.equal(await store.commit(stale), 'conflict')
+    t.equal(await store.confirmation('c2'), undefined)
+    t.same(await store.deliveries('c2'), [])
+    t.equal((await store.events(0, 10)).length, 1)
+  })
+
+  t.test('of many changes that expect the same version, exactly one is committed', async (t) => {
+    const store = await open(t)
+    const record = confirmation('c1')
+    await store.commit(insert(record))
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit(approve(record, `p${i}`))))
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    const winner = outcomes.findIndex((outcome) => outcome !== 'conflict')
+    t.equal((await store.confirmation('c1'))?.resolution?.by, `p${winner}`)
+  })
+
+  t.test('one change that cannot be written does not take its neighbours down', async (t) => {
+    const store = await open(t)
+    const broken = insert(confirmation('bad', { action: null as unknown as string }))
+    const results = await Promise.allSettled([
+      store.commit(insert(confirmation('c1'))),
+      store.commit(broken),
+      store.commit(insert(confirmation('c2'))),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    t.ok(await store.confirmation('c1'))
+    t.ok(await store.confirmation('c2'))
+    t.equal(await store.confirmation('bad'), undefined)
+    t.equal((await store.events(0, 10)).length, 2)
+  })
+
+  t.test('events are numbered without gaps and told to subscribers in that order, before the committer goes on', async (t) => {
+    const store = await open(t)
+    const told: number[] = []
+    const stop = store.subscribe(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const committed = (await store.commit(insert(confirmation(`c${i}`)))) as Committed
+        t.ok(told.includes(committed.events[0]!.seq))
+      }),
+    )
+    t.same(
+      told,
+      Array.from({ length: 40 }, (_, i) => i + 1),
+    )
+    stop()
+    await store.commit(insert(confirmation('after')))
+    t.equal(told.length, 40)
+    const read = await store.events(10, 5)
+    t.same(
+      read.map(({ seq }: AuditEvent) => seq),
+      [11, 12, 13, 14, 15],
+    )
+    t.same(read[0]?.data, { note: 'x' })
+  })
+
+  t.test('a grant stands once per scope, and writing it again keeps the count of its uses', async (t) => {
+    const store = await open(t)
+    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g1') }))
+    t.equal(await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g2') })), 'conflict')
+    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g3', { sessionKey: 's1' }) }))
+    await store.commit(change({ kind: 'use', grantId: 'g1' }))
+    await store.commit(change({ kind: 'grant', expect: 1, record: grant('g1', { version: 2, reason: 'r', uses: 0 }) }))
+    t.match(await store.grant('g1'), { uses: 1, reason: 'r', version: 2 })
+    await store.commit(change({ kind: 'grant', expect: 2, record: grant('g4', { version: 3 }) }))
+    t.match(await store.grant('g4'), { uses: 0 })
+    t.equal(await store.grant('g1'), undefined)
+    const ids = async (key: string) => (await store.grantsFor('send_mail', key)).map(({ id }) => id)
+    t.same(await ids('s1'), ['g4', 'g3'])
+    t.same(await ids('s2'), ['g4'])
+    t.same(await ids(''), ['g4'])
+  })
+
+  t.test('uses are counted exactly, and a used-up or revoked grant is a conflict', async (t) => {
+    const store = await open(t)
+    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g1', { maxUses: 3 }) }))
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => store.commit(change({ kind: 'use', grantId: 'g1' }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 3)
+    t.match(await store.grant('g1'), { uses: 3 })
+    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g2', { action: 'other', revokedAt: 5 }) }))
+    t.equal(await store.commit(change({ kind: 'use', grantId: 'g2' })), 'conflict')
+    t.equal(await store.commit(change({ kind: 'use', grantId: 'nope' })), 'conflict')
+  })
+
+  t.test('only live grants are listed, the newest first, page by page', async (t) => {
+    const store = await open(t)
+    const dead: Partial<Grant>[] = [{ revokedAt: 1 }, { expiresAt: 2000 }, { maxUses: 0 }]
+    const records = [
+      ...Array.from({ length: 5 }, (_, i) => grant(`g${i}`, { action: `a${i}`, createdAt: 1000 + Math.floor(i / 2) })),
+      ...dead.map((fields, i) => grant(`dead${i}`, { action: `d${i}`, ...fields })),
+    ]
+    for (const record of records) await store.commit(change({ kind: 'grant', expect: 'absent', record }))
+    const seen: string[] = []
+    let place: Cursor | null = null
+    do {
+      const page: { items: Grant[]; next: Cursor | null } = await store.grants(2000, 2, place)
+      seen.push(...page.items.map(({ id }) => id))
+      place = page.next
+    } while (place !== null)
+    t.same(seen, ['g4', 'g3', 'g2', 'g1', 'g0'])
+  })
+
+  t.test('lists filter by every field, alone and together', async (t) => {
+    const store = await open(t)
+    const records = [
+      confirmation('c1', { action: 'x', createdAt: 1000 }),
+      confirmation('c2', { requester: 'bot', createdAt: 2000 }),
+      confirmation('c3', { sessionKey: 'other', createdAt: 3000 }),
+      confirmation('c4', { action: 'x', requester: 'bot', createdAt: 4000 }),
+    ]
+    for (const record of records) await store.commit(insert(record))
+    await store.commit(approve(records[3]!, 'alice', 5000))
+    const ids = async (filter: Parameters<Store['confirmations']>[0]) =>
+      (await store.confirmations(filter, 'newest', 10, null)).items.map(({ id }) => id)
+    t.same(await ids({}), ['c4', 'c3', 'c2', 'c1'])
+    t.same(await ids({ action: 'x' }), ['c4', 'c1'])
+    t.same(await ids({ requester: 'bot' }), ['c4', 'c2'])
+    t.same(await ids({ sessionKey: 'other' }), ['c3'])
+    t.same(await ids({ status: 'approved' }), ['c4'])
+    t.same(await ids({ status: 'pending' }), ['c3', 'c2', 'c1'])
+    t.same(await ids({ resolvedBy: 'alice' }), ['c4'])
+    t.same(await ids({ action: 'x', requester: 'bot' }), ['c4'])
+    t.same(await ids({ since: 2000 }), ['c4', 'c3', 'c2'])
+    t.same(await ids({ until: 2000 }), ['c1'])
+    t.same(await ids({ since: 2000, until: 4000, requester: 'agent' }), ['c3'])
+    t.same(await ids({ action: 'nope' }), [])
+  })
+
+  t.test('large records make short pages, never unbounded ones', async (t) => {
+    const store = await open(t)
+    const description = 'x'.repeat(1024 * 1024)
+    for (let i = 0; i < 12; i++) await store.commit(insert(confirmation(`c${i}`, { description })))
+    const seen: string[] = []
+    let place: Cursor | null = null
+    let pages = 0
+    do {
+      const page: { items: Confirmation[]; next: Cursor | null } = await store.confirmations({}, 'newest', 500, place)
+      t.ok(page.items.length < 12)
+      seen.push(...page.items.map(({ id }) => id))
+      place = page.next
+      pages += 1
+    } while (place !== null && pages < 20)
+    t.equal(new Set(seen).size, 12)
+    t.equal(seen.length, 12)
+  })
+
+  t.test('what has lapsed is found, also what was written before the clock was set back', async (t) => {
+    const store = await open(t)
+    await store.commit(insert(confirmation('c1', { createdAt: 1000, deadline: 5000 })))
+    await store.commit(insert(confirmation('c2', { createdAt: 1000, deadline: 9000 })))
+    await store.commit(insert(confirmation('c3', { createdAt: 8000, deadline: 9000 })))
+    const ids = async (now: number) => (await store.lapsed(now, 10)).map(({ id }) => id).sort()
+    t.same(await ids(4999), ['c3'])
+    t.same(await ids(5000), ['c1', 'c3'])
+    t.same(await ids(9000), ['c1', 'c2', 'c3'])
+    t.equal((await store.lapsed(9000, 1)).length, 1)
+    t.equal(await store.nextDeadline(), 5000)
+    t.same(await store.pending(5000), { count: 1, oldestCreatedAt: 1000 })
+    t.same(await store.pending(8500), { count: 2, oldestCreatedAt: 1000 })
+    for (const one of await store.lapsed(9000, 10)) {
+      await store.commit({
+        writes: [{ kind: 'confirmation', expect: one.version, record: asOf(one, 9000) }],
+        events: [event(one.id)],
+      })
+    }
+    t.same(await store.lapsed(9000, 10), [])
+    t.equal(await store.nextDeadline(), undefined)
+    t.same(await store.pending(1), { count: 0, oldestCreatedAt: null })
+  })
+
+  t.test('what a person was asked in the last window is known, and what passed by itself is not counted', async (t) => {
+    const store = await open(t)
+    await store.commit(insert(confirmation('c1', { createdAt: 1000 })))
+    await store.commit(insert(confirmation('c2', { createdAt: 2000, action: 'x' })))
+    const automatic = { status: 'auto_approved', by: 'whitelist:g', at: 3000, via: 'whitelist', reason: null } as const
+    await store.commit(insert(confirmation('c3', { createdAt: 3000, resolution: automatic })))
+    t.same(await store.asked(1000), [{ action: 'x', at: 2000 }])
+    t.same(await store.asked(0), [
+      { action: 'send_mail', at: 1000 },
+      { action: 'x', at: 2000 },
+    ])
+  })
+
+  t.test('deliveries come due by channel, with what they announce', async (t) => {
+    const store = await open(t)
+    const record = confirmation('c1')
+    await store.commit(insert(record))
+    await store.commit(
+      change(
+        { kind: 'delivery', expect: 'absent', record: delivery('c1', { nextAt: 2000 }) },
+        { kind: 'delivery', expect: 'absent', record: delivery('c1', { channel: 'discord', nextAt: 3000 }) },
+      ),
+    )
+    t.same(await store.dueDeliveries('telegram', 1999, 10), [])
+    t.same(await store.dueDeliveries('telegram', 2000, 10), [
+      { delivery: delivery('c1', { nextAt: 2000 }), confirmation: record },
+    ])
+    t.equal(await store.nextDelivery('telegram', 1000), 2000)
+    t.equal(await store.nextDelivery('telegram', 2000), undefined)
+    t.equal(await store.unsent(), 2)
+    const sent = delivery('c1', { version: 2, state: 'sent', nextAt: null, attempts: 1 })
+    t.equal(await store.commit(change({ kind: 'delivery', expect: 5, record: sent })), 'conflict')
+    await store.commit(change({ kind: 'delivery', expect: 1, record: sent }))
+    t.same(await store.dueDeliveries('telegram', 9999, 10), [])
+    t.equal(await store.unsent(), 1)
+    t.match(await store.deliveries('c1'), [{ channel: 'discord' }, sent])
+  })
+
+  t.test('after closing, nothing more is taken, and everything taken is there', async (t) => {
+    const store = await open(t)
+    const last = store.commit(insert(confirmation('c1')))
+    await store.close()
+    t.match(await last, { events: [{ seq: 1 }] })
+    await t.rejects(store.commit(insert(confirmation('c2'))), { name: 'StoreUnavailable' })
+    await store.close()
+  })
+}

@@ -1,0 +1,121 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { migrations } from '../../src/store/migrations.js'
+import { openSqliteStore } from '../../src/store/sqlite.js'
+import { temporaryFolder } from '../support.js'
+import { confirmation, insert, storeContract } from './contract.js'
+
+storeContract(t, async (t) => {
+  const store = openSqliteStore(join(temporaryFolder(t), 'test.db'))
+  t.teardown(() => store.close())
+  return store
+})
+
+t.test('the history cannot be changed: UPDATE, DELETE and REPLACE fail inside SQLite', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  await store.commit(insert(confirmation('c1')))
+  await store.commit(insert(confirmation('c2')))
+  await store.close()
+  const db = new Database(path)
+  t.teardown(() => db.close())
+  const row = `1, 'denied', 'mallory', 'http', 'c1', '{}'`
+  for (const attack of [
+    `UPDATE events SET actor = 'mallory' WHERE seq = 1`,
+    `DELETE FROM events WHERE seq = 2`,
+    `DELETE FROM events`,
+    `REPLACE INTO events (seq, at, type, actor, via, confirmation_id, data) VALUES (1, ${row})`,
+    `INSERT OR REPLACE INTO events (seq, at, type, actor, via, confirmation_id, data) VALUES (2, ${row})`,
+    `INSERT INTO events (seq, at, type, actor, via, confirmation_id, data) VALUES (1, ${row})
+      ON CONFLICT (seq) DO UPDATE SET actor = 'mallory'`,
+    `INSERT INTO events (seq, at, type, actor, via, confirmation_id, data) VALUES (0, ${row})`,
+    `INSERT INTO events (at, type, actor, via, confirmation_id, data) VALUES (${row})`,
+  ]) {
+    for (const recursive of ['ON', 'OFF']) {
+      db.pragma(`recursive_triggers = ${recursive}`)
+      t.throws(() => db.exec(attack), /append-only/, attack)
+    }
+  }
+  t.same(db.prepare('SELECT seq, actor FROM events').all(), [
+    { seq: 1, actor: 'agent' },
+    { seq: 2, actor: 'agent' },
+  ])
+})
+
+t.test('the schema is what it was', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  await openSqliteStore(path).close()
+  const db = new Database(path, { readonly: true })
+  t.teardown(() => db.close())
+  const schema = db.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name').pluck().all() as string[]
+  t.equal(`${schema.join(';\n\n')};\n`, readFileSync('test/store/schema.sql', 'utf8'), 'test/store/schema.sql is up to date')
+  const tables = db.prepare("SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'").all()
+  for (const { name, strict } of tables as { name: string; strict: number }[]) {
+    if (!name.startsWith('sqlite_')) t.equal(strict, 1, `${name} is STRICT`)
+  }
+  t.equal(db.pragma('user_version', { simple: true }), migrations.length)
+  t.equal(db.pragma('journal_mode', { simple: true }), 'wal')
+})
+
+t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {
+  const folder = temporaryFolder(t)
+  const path = join(folder, 'test.db')
+  const store = openSqliteStore(path)
+  mkdirSync(join(folder, 'sub'))
+  symlinkSync(path, join(folder, 'link.db'))
+  symlinkSync(folder, join(folder, 'sub', 'around'))
+  for (const name of [path, join(folder, 'link.db'), join(folder, 'sub', '..', 'test.db'), join(folder, 'sub/around/test.db')]) {
+    t.throws(() => openSqliteStore(name), { name: 'StoreRefused', message: /in use by another Holdpoint/ })
+  }
+  await store.close()
+  await openSqliteStore(path).close()
+})
+
+t.test('others may read the database while it is in use', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  await store.commit(insert(confirmation('c1')))
+  const db = new Database(path, { readonly: true })
+  t.equal(db.prepare('SELECT count(*) FROM confirmations').pluck().get(), 1)
+  db.close()
+})
+
+t.test('a database of a newer version is refused and left alone', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  await openSqliteStore(path).close()
+  const db = new Database(path)
+  db.pragma(`user_version = ${migrations.length + 1}`)
+  db.close()
+  const before = readFileSync(path)
+  t.throws(() => openSqliteStore(path), { name: 'StoreRefused', message: /newer Holdpoint/ })
+  t.same(readFileSync(path), before)
+})
+
+t.test("another program's database is refused and left alone", async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const db = new Database(path)
+  db.exec('CREATE TABLE confirmations (id TEXT)')
+  db.close()
+  const before = readFileSync(path)
+  t.throws(() => openSqliteStore(path), { name: 'StoreRefused', message: /another program/ })
+  t.same(readFileSync(path), before)
+  t.notOk(existsSync(`${path}-wal`))
+})
+
+t.test('what is no database, or cannot be one, is refused with a clear sentence', async (t) => {
+  const folder = temporaryFolder(t)
+  const text = join(folder, 'notes.txt')
+  writeFileSync(text, 'this is not a database, but it is long enough to look at: '.repeat(50))
+  t.throws(() => openSqliteStore(text), { name: 'StoreRefused', message: /not a SQLite database/ })
+  t.throws(() => openSqliteStore(folder), { name: 'StoreRefused', message: /Cannot open the database/ })
+  t.throws(() => openSqliteStore(join(text, 'below.db')), { name: 'StoreRefused', message: /Cannot open the database/ })
+})
+
+t.test('missing folders are made, for the owner alone', async (t) => {
+  const path = join(temporaryFolder(t), 'a', 'b', 'test.db')
+  await openSqliteStore(path).close()
+  t.ok(existsSync(path))
+})

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { findCover, type Grant, isLive, makeGrant } from '../../src/whitelist/grant.js'
+
+const base: Grant = {
+  id: 'g1',
+  version: 1,
+  action: 'send_mail',
+  sessionKey: null,
+  expiresAt: null,
+  maxUses: null,
+  uses: 0,
+  reason: null,
+  grantedBy: 'alice',
+  createdAt: 0,
+  revokedAt: null,
+}
+const request = (action: string, sessionKey = '') => ({ action, sessionKey })
+
+t.test('a global grant covers its action for everyone and no other action', async (t) => {
+  t.equal(findCover([base], request('send_mail'), 1), base)
+  t.equal(findCover([base], request('send_mail', 's1'), 1), base)
+  t.equal(findCover([base], request('send_mails'), 1), undefined)
+  t.equal(findCover([base], request('SEND_MAIL'), 1), undefined)
+})
+
+t.test('a session grant covers that session only, and never the empty one', async (t) => {
+  const grant = { ...base, sessionKey: 's1' }
+  t.equal(findCover([grant], request('send_mail', 's1'), 1), grant)
+  t.equal(findCover([grant], request('send_mail', 's2'), 1), undefined)
+  t.equal(findCover([grant], request('send_mail'), 1), undefined)
+  t.equal(findCover([{ ...base, sessionKey: '' }], request('send_mail', ''), 1), undefined)
+})
+
+t.test('the narrower grant is used first', async (t) => {
+  const session = { ...base, id: 'g2', sessionKey: 's1' }
+  t.equal(findCover([base, session], request('send_mail', 's1'), 1), session)
+  t.equal(findCover([base, { ...session, revokedAt: 0 }], request('send_mail', 's1'), 1), base)
+})
+
+t.test('no grant covers a high-risk action, however it got there', async (t) => {
+  t.equal(findCover([{ ...base, action: 'delete_data' }], request('delete_data'), 1), undefined)
+  t.equal(findCover([{ ...base, action: 'Delete-Data' }], request('Delete-Data'), 1), undefined)
+})
+
+t.test('a grant ends when it is revoked, expires, or is used up', async (t) => {
+  t.ok(isLive({ ...base, expiresAt: 100, maxUses: 2, uses: 1 }, 99))
+  t.notOk(isLive({ ...base, expiresAt: 100 }, 100))
+  t.notOk(isLive({ ...base, maxUses: 2, uses: 2 }, 1))
+  t.notOk(isLive({ ...base, revokedAt: 5 }, 1))
+})
+
+t.test('adding again keeps a live grant with new terms, and replaces a dead one', async (t) => {
+  const terms = { expiresAt: 500, maxUses: 9, reason: 'r', grantedBy: 'bob' }
+  const used = { ...base, uses: 4, version: 3 }
+  t.match(makeGrant(used, base, terms, 'g2', 10), { id: 'g1', version: 4, uses: 4, ...terms, createdAt: 0 })
+  t.match(makeGrant({ ...used, revokedAt: 1 }, base, terms, 'g2', 10), { id: 'g2', version: 4, uses: 0, createdAt: 10 })
+  t.match(makeGrant(undefined, base, terms, 'g2', 10), { id: 'g2', version: 1, uses: 0 })
+})
