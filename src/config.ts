@@ -8,8 +8,7 @@ import { z } from 'zod'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-const whole = (min: number, max: number) => {
-  const error = `must be a whole number from ${min} to ${max}`
+const whole = (min: number, max: number, error = `must be a whole number from ${min} to ${max}`) => {
   const digits = z
     .string()
     .trim()
@@ -61,9 +60,11 @@ export const settings = {
     takes: 'PORT|off',
     help: 'second port with the same service, for browsers (they refuse port 6000)',
     default: 6001,
-    schema: z.union([z.literal('off'), z.literal(false).transform(() => 'off' as const), whole(0, 65535)], {
-      error: 'must be a port from 0 to 65535, or off',
-    }),
+    // YAML 1.1 tools write off as false.
+    schema: z.union([
+      z.literal(['off', false]).transform(() => 'off' as const),
+      whole(0, 65535, 'must be a port from 0 to 65535, or off'),
+    ]),
   },
   dbPath: {
     flag: 'db-path',

@@ -74,15 +74,18 @@ t.test('after a restart everything is still there, and what lapsed meanwhile is 
   t.equal((await second.call('GET', '/confirm/id-0002')).body.status, 'expired')
 })
 
-t.test('a clock that was set back while the service was down leaves nothing pending longer than it asked for', async (t) => {
-  const dbPath = join(temporaryFolder(t), 'test.db')
-  const first = await build(t, { dbPath })
-  await first.submit({ timeout_seconds: 30 })
-  await first.stop()
-  const second = await build(t, { dbPath, clock: manualClock(t0 - 3_600_000) })
-  t.match((await second.call('GET', '/confirm/id-0001')).body, { status: 'expired' })
-  t.equal((await second.call('POST', '/confirm/id-0001/approve')).status, 409)
-})
+t.test(
+  'a clock that was set back while the service was down leaves nothing pending longer than it asked for',
+  async (t) => {
+    const dbPath = join(temporaryFolder(t), 'test.db')
+    const first = await build(t, { dbPath })
+    await first.submit({ timeout_seconds: 30 })
+    await first.stop()
+    const second = await build(t, { dbPath, clock: manualClock(t0 - 3_600_000) })
+    t.match((await second.call('GET', '/confirm/id-0001')).body, { status: 'expired' })
+    t.equal((await second.call('POST', '/confirm/id-0001/approve')).status, 409)
+  },
+)
 
 t.test('the limit is per action, exact, and refusals are on record', async (t) => {
   const { submit, call, clock, events } = await build(t, { config: { rateLimit: 2, rateWindow: 100 } })

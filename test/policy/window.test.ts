@@ -54,7 +54,8 @@ t.test('it agrees with counting every hit of the last window, whatever comes', a
         const { allowed, remaining, resetMs } = window.take(key, now)
         if (allowed !== expected) throw new Error(`at ${now}: ${allowed}, but ${recent.length} of ${max} are taken`)
         if (!allowed && resetMs !== recent[0]! + 1000 - now) throw new Error(`reset in ${resetMs}`)
-        if (remaining !== Math.max(0, max - recent.length - (allowed ? 1 : 0))) throw new Error(`remaining ${remaining}`)
+        if (remaining !== Math.max(0, max - recent.length - (allowed ? 1 : 0)))
+          throw new Error(`remaining ${remaining}`)
         if (allowed && fails) window.giveBack(key, now)
         else if (allowed) hits[key]!.push(now)
       }

@@ -131,30 +131,33 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal((await store.events(0, 10)).length, 2)
   })
 
-  t.test('events are numbered without gaps and told to subscribers in that order, before the committer goes on', async (t) => {
-    const store = await open(t)
-    const told: number[] = []
-    const stop = store.subscribe(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
-    await Promise.all(
-      Array.from({ length: 40 }, async (_, i) => {
-        const committed = (await store.commit(insert(confirmation(`c${i}`)))) as Committed
-        t.ok(told.includes(committed.events[0]!.seq))
-      }),
-    )
-    t.same(
-      told,
-      Array.from({ length: 40 }, (_, i) => i + 1),
-    )
-    stop()
-    await store.commit(insert(confirmation('after')))
-    t.equal(told.length, 40)
-    const read = await store.events(10, 5)
-    t.same(
-      read.map(({ seq }: AuditEvent) => seq),
-      [11, 12, 13, 14, 15],
-    )
-    t.same(read[0]?.data, { note: 'x' })
-  })
+  t.test(
+    'events are numbered without gaps and told to subscribers in that order, before the committer goes on',
+    async (t) => {
+      const store = await open(t)
+      const told: number[] = []
+      const stop = store.subscribe(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
+      await Promise.all(
+        Array.from({ length: 40 }, async (_, i) => {
+          const committed = (await store.commit(insert(confirmation(`c${i}`)))) as Committed
+          t.ok(told.includes(committed.events[0]!.seq))
+        }),
+      )
+      t.same(
+        told,
+        Array.from({ length: 40 }, (_, i) => i + 1),
+      )
+      stop()
+      await store.commit(insert(confirmation('after')))
+      t.equal(told.length, 40)
+      const read = await store.events(10, 5)
+      t.same(
+        read.map(({ seq }: AuditEvent) => seq),
+        [11, 12, 13, 14, 15],
+      )
+      t.same(read[0]?.data, { note: 'x' })
+    },
+  )
 
   t.test('a grant stands once per scope, and writing it again keeps the count of its uses', async (t) => {
     const store = await open(t)
@@ -181,7 +184,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 3)
     t.match(await store.grant('g1'), { uses: 3 })
-    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g2', { action: 'other', revokedAt: 5 }) }))
+    await store.commit(
+      change({ kind: 'grant', expect: 'absent', record: grant('g2', { action: 'other', revokedAt: 5 }) }),
+    )
     t.equal(await store.commit(change({ kind: 'use', grantId: 'g2' })), 'conflict')
     t.equal(await store.commit(change({ kind: 'use', grantId: 'nope' })), 'conflict')
   })

@@ -49,8 +49,15 @@ t.test('the schema is what it was', async (t) => {
   await openSqliteStore(path).close()
   const db = new Database(path, { readonly: true })
   t.teardown(() => db.close())
-  const schema = db.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name').pluck().all() as string[]
-  t.equal(`${schema.join(';\n\n')};\n`, readFileSync('test/store/schema.sql', 'utf8'), 'test/store/schema.sql is up to date')
+  const schema = db
+    .prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name')
+    .pluck()
+    .all() as string[]
+  t.equal(
+    `${schema.join(';\n\n')};\n`,
+    readFileSync('test/store/schema.sql', 'utf8'),
+    'test/store/schema.sql is up to date',
+  )
   const tables = db.prepare("SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'").all()
   for (const { name, strict } of tables as { name: string; strict: number }[]) {
     if (!name.startsWith('sqlite_')) t.equal(strict, 1, `${name} is STRICT`)
@@ -66,7 +73,12 @@ t.test('a second opening of the same file is refused, by whatever name it is cal
   mkdirSync(join(folder, 'sub'))
   symlinkSync(path, join(folder, 'link.db'))
   symlinkSync(folder, join(folder, 'sub', 'around'))
-  for (const name of [path, join(folder, 'link.db'), join(folder, 'sub', '..', 'test.db'), join(folder, 'sub/around/test.db')]) {
+  for (const name of [
+    path,
+    join(folder, 'link.db'),
+    join(folder, 'sub', '..', 'test.db'),
+    join(folder, 'sub/around/test.db'),
+  ]) {
     t.throws(() => openSqliteStore(name), { name: 'StoreRefused', message: /in use by another Holdpoint/ })
   }
   await store.close()

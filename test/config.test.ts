@@ -1,0 +1,150 @@
+import { writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Config, ConfigProblems, helpText, isLoopback, readInvocation, settings } from '../src/config.js'
+import { temporaryFolder } from './support.js'
+
+function read(argv: string[], env: Record<string, string> = {}): { config: Config; warnings: string[] } {
+  const invocation = readInvocation(argv, env)
+  if (invocation.command !== 'serve') throw new Error(invocation.command)
+  return invocation
+}
+
+function problemsOf(argv: string[], env: Record<string, string> = {}): string[] {
+  try {
+    read(argv, env)
+  } catch (error) {
+    if (error instanceof ConfigProblems) return error.problems
+    throw error
+  }
+  return []
+}
+
+t.test('with nothing set, the defaults are those of the contract', async (t) => {
+  t.match(read([]).config, {
+    host: '127.0.0.1',
+    port: 6000,
+    webPort: 6001,
+    dbPath: join(homedir(), '.hermes', 'confirmation_audit.db'),
+    rateLimit: 10,
+    rateWindow: 3600,
+    logLevel: 'info',
+    insecure: false,
+  })
+  t.equal(read([], { HERMES_HOME: '/data' }).config.dbPath, '/data/confirmation_audit.db')
+})
+
+t.test('flags win over the environment, the environment over the file, the file over the defaults', async (t) => {
+  const file = join(temporaryFolder(t), 'holdpoint.yaml')
+  writeFileSync(file, 'port: 7001\nrate_limit: 21\nweb_port: off\nlog_level: debug\ntelegram_home_channel: -100123\n')
+  const env = { CONFIRMATION_PORT: '7002', CONFIRMATION_RATE_LIMIT: '22', CONFIRMATION_CONFIG: file }
+  t.match(read(['--port', '7003'], env).config, {
+    port: 7003,
+    rateLimit: 22,
+    webPort: 'off',
+    logLevel: 'debug',
+    telegramHomeChannel: '-100123',
+    rateWindow: 3600,
+  })
+  t.match(read(['serve', '--config', file, '--port=7004']).config, { port: 7004, rateLimit: 21 })
+})
+
+t.test('an empty variable counts as not set', async (t) => {
+  t.match(read([], { CONFIRMATION_PORT: '', CONFIRMATION_CONFIG: ' ' }).config, { port: 6000 })
+})
+
+t.test('every problem is listed at once, with the name to fix', async (t) => {
+  const file = join(temporaryFolder(t), 'holdpoint.yaml')
+  writeFileSync(file, 'prot: 7001\nlog_level: loud\nrate_window: {}\n')
+  const problems = problemsOf(['--config', file, '--port', 'many', '--colour', 'deploy', '--rate-limit'], {
+    CONFIRMATION_WEB_PORT: '70000',
+    CONFIRMATION_FLOOD_LIMIT: '-1',
+    TELEGRAM_API_BASE: 'not a url',
+    DISCORD_HOME_CHANNEL: 'general',
+  })
+  for (const [name, text] of [
+    ['--port', /whole number.*"many"/],
+    ['--colour', /no such flag/],
+    ['deploy', /no such command/],
+    ['--rate-limit', /needs a value/],
+    ['prot in the configuration file', /no such setting/],
+    ['log_level in the configuration file', /must be one of/],
+    ['rate_window in the configuration file', /whole number/],
+    ['CONFIRMATION_WEB_PORT', /port/],
+    ['CONFIRMATION_FLOOD_LIMIT', /whole number/],
+    ['TELEGRAM_API_BASE', /URL/],
+    ['DISCORD_HOME_CHANNEL', /digits/],
+  ] as const) {
+    const found = problems.find((problem) => problem.startsWith(name))
+    t.match(found ?? '(missing)', text, name)
+  }
+  t.equal(problems.length, 11)
+})
+
+t.test('numbers are whole and within bounds', async (t) => {
+  for (const flags of [
+    ['--port', '-1'],
+    ['--port', '65536'],
+    ['--port', '60.5'],
+    ['--port', '0x10'],
+    ['--port', '1e3'],
+    ['--rate-limit', '0'],
+    ['--rate-window', '0'],
+    ['--notify-timeout', '0'],
+    ['--web-port', 'on'],
+    ['--log-level', 'verbose'],
+    ['--insecure=maybe'],
+    ['--port', '6001'],
+  ]) {
+    t.equal(problemsOf(flags).length, 1, flags.join(' '))
+  }
+})
+
+t.test('a non-loopback address needs --insecure', async (t) => {
+  for (const host of ['0.0.0.0', '::', '192.168.1.5', 'example.com', '128.0.0.1', '127.0.0.1.example.com']) {
+    t.match(problemsOf(['--host', host]), [/not a loopback address.*--insecure/], host)
+    t.equal(read(['--host', host, '--insecure']).config.host, host)
+    t.equal(read(['--host', host], { CONFIRMATION_INSECURE: 'true' }).config.host, host)
+    t.equal(problemsOf(['--host', host], { CONFIRMATION_INSECURE: 'false' }).length, 1)
+  }
+  for (const host of ['127.0.0.1', '127.8.8.8', '::1', '[::1]', 'localhost', '::ffff:127.0.0.1']) {
+    t.ok(isLoopback(host), host)
+    t.equal(problemsOf(['--host', host]).length, 0, host)
+  }
+})
+
+t.test('a file that cannot be read or understood is a problem', async (t) => {
+  const folder = temporaryFolder(t)
+  t.match(problemsOf(['--config', join(folder, 'missing.yaml')]), [/--config: cannot read/])
+  for (const content of ['- a\n- b\n', 'just text', 'a: [', 'port: 1\nport: 2\n']) {
+    writeFileSync(join(folder, 'bad.yaml'), content)
+    t.equal(problemsOf(['--config', join(folder, 'bad.yaml')]).length, 1, content)
+  }
+  writeFileSync(join(folder, 'empty.yaml'), '# nothing\n')
+  t.equal(problemsOf(['--config', join(folder, 'empty.yaml')]).length, 0)
+})
+
+t.test('tokens are not taken from the command line, and no message repeats one', async (t) => {
+  t.match(problemsOf(['--telegram-bot-token', 'x']), [/no such flag/])
+  const file = join(temporaryFolder(t), 'holdpoint.yaml')
+  writeFileSync(file, 'telegram_bot_token: [secret-token]\n')
+  t.notMatch(problemsOf(['--config', file]).join(), /secret-token/)
+})
+
+t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
+  t.match(read([], { TELEGRAM_BOT_TOKEN: 'x' }).warnings, [/TELEGRAM_HOME_CHANNEL is not/])
+  t.match(read([], { DISCORD_BOT_TOKEN: 'x' }).warnings, [/DISCORD_HOME_CHANNEL is not/])
+  t.match(read([], { CONFIRMATION_PROT: '1' }).warnings, [/CONFIRMATION_PROT is not a setting/])
+  t.same(read([], { TELEGRAM_BOT_TOKEN: 'x', TELEGRAM_HOME_CHANNEL: '1', TELEGRAM_ALLOWED_USERS: '5' }).warnings, [])
+})
+
+t.test('help and version are asked for in any company', async (t) => {
+  t.same(readInvocation(['--help', '--nonsense'], {}), { command: 'help' })
+  t.same(readInvocation(['serve', '-h'], {}), { command: 'help' })
+  t.same(readInvocation(['--version'], {}), { command: 'version' })
+  for (const setting of Object.values(settings)) {
+    t.ok(helpText.includes(setting.env), setting.env)
+    if ('flag' in setting) t.ok(helpText.includes(`--${setting.flag}`), setting.flag)
+  }
+})

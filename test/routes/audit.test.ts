@@ -1,0 +1,158 @@
+import t from 'tap'
+import { build, t0 } from '../support.js'
+
+t.test('the audit has one entry per confirmation, newest first, in its latest state', async (t) => {
+  const { submit, call, clock } = await build(t)
+  for (let i = 0; i < 3; i++) {
+    await submit()
+    await clock.advance(1000)
+  }
+  await call('POST', '/confirm/id-0002/approve', { approver: 'alice' })
+  const { status, body } = await call('GET', '/audit')
+  t.equal(status, 200)
+  t.equal(body.count, 3)
+  t.match(body.entries, [
+    { id: 'id-0003', status: 'pending' },
+    { id: 'id-0002', status: 'approved', resolved_by: 'alice' },
+    { id: 'id-0001', status: 'pending' },
+  ])
+  t.same(
+    (await call('GET', '/audit?status=pending')).body.entries.map(({ id }: any) => id),
+    ['id-0003', 'id-0001'],
+    'newest first also for pending ones',
+  )
+})
+
+t.test('limit is clamped to 1..500, and what is no number means 50', async (t) => {
+  const { submit, call } = await build(t, { config: { rateLimit: 1000 } })
+  for (let i = 0; i < 52; i++) await submit()
+  for (const [limit, count] of [
+    ['', 50],
+    ['?limit=', 50],
+    ['?limit=abc', 50],
+    ['?limit=NaN', 50],
+    ['?limit=1&limit=2', 50],
+    ['?limit=0', 1],
+    ['?limit=-7', 1],
+    ['?limit=1', 1],
+    ['?limit=2.9', 2],
+    ['?limit=51', 51],
+    ['?limit=99999999999999999999', 52],
+  ] as const) {
+    const { status, body } = await call('GET', `/audit${limit}`)
+    t.equal(status, 200, limit)
+    t.equal(body.count, count, limit)
+    t.equal(body.entries.length, count, limit)
+  }
+})
+
+t.test('filters narrow it down, alone and together', async (t) => {
+  const { submit, call, clock } = await build(t)
+  await submit({ action: 'a', requester: 'bot', session_key: 's1' })
+  await clock.advance(10_000)
+  await submit({ action: 'b', requester: 'bot' })
+  await clock.advance(10_000)
+  await submit({ action: 'a', requester: 'cron' })
+  await call('POST', '/confirm/id-0003/deny', { denier: 'alice' })
+  const ids = async (query: string) => (await call('GET', `/audit?${query}`)).body.entries.map(({ id }: any) => id)
+  t.same(await ids('action=a'), ['id-0003', 'id-0001'])
+  t.same(await ids('requester=bot'), ['id-0002', 'id-0001'])
+  t.same(await ids('session_key=s1'), ['id-0001'])
+  t.same(await ids('session_key='), ['id-0003', 'id-0002'])
+  t.same(await ids('resolved_by=alice'), ['id-0003'])
+  t.same(await ids('status=denied&action=b'), [])
+  t.same(await ids(`since=${t0 / 1000 + 10}`), ['id-0003', 'id-0002'])
+  t.same(await ids('until=2026-01-01T00:00:20Z'), ['id-0002', 'id-0001'])
+  t.same(await ids(`since=2026-01-01T00:00:10.000Z&until=${t0 / 1000 + 20}&action=b`), ['id-0002'])
+  t.same(await ids('since=2030-01-01'), [])
+})
+
+t.test('a filter that makes no sense is refused with a clear sentence', async (t) => {
+  const { call } = await build(t)
+  for (const query of [
+    'since=yesterday',
+    'until=',
+    'since=1e999',
+    'status=done',
+    'cursor=x',
+    'cursor=',
+    'action=a&action=b',
+  ]) {
+    const { status, body } = await call('GET', `/audit?${query}`)
+    t.equal(status, 400, query)
+    t.type(body.error, 'string')
+  }
+  for (const query of ['after=-1', 'after=x', 'after=1.5', 'after=99999999999999999999']) {
+    t.equal((await call('GET', `/audit/events?${query}`)).status, 400, query)
+  }
+})
+
+t.test('pages follow the cursor through everything once', async (t) => {
+  const { submit, call } = await build(t, { config: { rateLimit: 1000 } })
+  for (let i = 0; i < 25; i++) await submit({ requester: i % 2 === 0 ? 'even' : 'odd' })
+  for (const filter of ['', '&requester=odd', '&requester=odd&action=send_mail']) {
+    const seen: string[] = []
+    let cursor: string | null = null
+    do {
+      const place: string = cursor === null ? '' : `&cursor=${cursor}`
+      const { body } = await call('GET', `/audit?limit=4${filter}${place}`)
+      seen.push(...body.entries.map(({ id }: any) => id))
+      cursor = body.next_cursor
+    } while (cursor !== null)
+    t.equal(seen.length, filter === '' ? 25 : 12, filter)
+    t.equal(new Set(seen).size, seen.length)
+    t.same(seen, seen.toSorted().reverse())
+  }
+})
+
+t.test('the history tells every step, in order, with actor, channel and what changed', async (t) => {
+  const { submit, call, clock, events } = await build(t, { config: { rateLimit: 4 } })
+  await submit({ requester: 'bot', details: { to: 'all' }, session_key: 's1' })
+  await call('POST', '/confirm/id-0001/approve', { approver: 'alice' })
+  await submit()
+  await call('POST', '/confirm/id-0002/deny', { denier: 'bob', reason: 'no' })
+  await submit({ timeout_seconds: 30 })
+  await clock.advance(30_000)
+  await submit()
+  await call('POST', '/confirm/id-0004/cancel')
+  await submit()
+  const history = await events()
+  t.same(
+    history.map(({ seq, type, actor, channel }: any) => [seq, type, actor, channel]),
+    [
+      [1, 'submitted', 'bot', 'http'],
+      [2, 'notified', 'system:outbox', 'log'],
+      [3, 'approved', 'alice', 'http'],
+      [4, 'submitted', 'agent', 'http'],
+      [5, 'notified', 'system:outbox', 'log'],
+      [6, 'denied', 'bob', 'http'],
+      [7, 'submitted', 'agent', 'http'],
+      [8, 'notified', 'system:outbox', 'log'],
+      [9, 'expired', 'system:timeout', 'system'],
+      [10, 'submitted', 'agent', 'http'],
+      [11, 'notified', 'system:outbox', 'log'],
+      [12, 'cancelled', 'agent', 'http'],
+      [13, 'rate_limited', 'agent', 'http'],
+    ],
+  )
+  t.match(history[0], {
+    time: t0 / 1000,
+    time_iso: '2026-01-01T00:00:00.000Z',
+    confirmation_id: 'id-0001',
+    data: {
+      action: 'send_mail',
+      description: 'Send the newsletter',
+      details: { to: 'all' },
+      requester: 'bot',
+      session_key: 's1',
+      timeout_seconds: 300,
+    },
+  })
+  const page = (await call('GET', '/audit/events?after=5&limit=3')).body
+  t.same(
+    page.events.map(({ seq }: any) => seq),
+    [6, 7, 8],
+  )
+  t.equal(page.next_after, 8)
+  t.match((await call('GET', '/audit/events?after=13')).body, { count: 0, events: [], next_after: 13 })
+})

@@ -1,0 +1,209 @@
+// What stands around the routes: health, metrics, the flood limit, content types, origins, unknown paths.
+import { connect } from 'node:net'
+import { request } from 'undici'
+import t from 'tap'
+import { listen } from '../../src/listen.js'
+import { build, configFor } from '../support.js'
+
+t.test('health counts what is pending now, not what ever was', async (t) => {
+  const { submit, call, clock } = await build(t)
+  for (let i = 0; i < 3; i++) await submit()
+  await call('POST', '/confirm/id-0001/approve')
+  const { status, body } = await call('GET', '/health')
+  t.equal(status, 200)
+  t.match(body, { status: 'ok', pending_count: 2, timestamp: clock.now() / 1000 })
+  await clock.advance(300_000)
+  t.equal((await call('GET', '/health')).body.pending_count, 0)
+})
+
+t.test('ready means that the database takes a write', async (t) => {
+  const { call, store } = await build(t)
+  t.match(await call('GET', '/ready'), { status: 200, body: { status: 'ready' } })
+  await store.close()
+  t.match(await call('GET', '/ready'), { status: 503, body: { code: 'storage_unavailable' } })
+})
+
+t.test('metrics count submissions, decisions, latency, deliveries and refusals', async (t) => {
+  const { submit, call, clock } = await build(t, { config: { rateLimit: 3 } })
+  for (let i = 0; i < 4; i++) await submit()
+  await clock.advance(7000)
+  await call('POST', '/confirm/id-0001/approve')
+  await call('POST', '/confirm/id-0002/deny')
+  await call('POST', '/whitelist', { action: 'ping' })
+  await submit({ action: 'ping' })
+  const { body, headers } = await call('GET', '/metrics')
+  t.match(headers['content-type'], /^text\/plain/)
+  for (const line of [
+    'holdpoint_submissions_total{outcome="pending"} 3',
+    'holdpoint_submissions_total{outcome="rate_limited"} 1',
+    'holdpoint_submissions_total{outcome="auto_approved"} 1',
+    'holdpoint_decisions_total{outcome="approved",channel="http"} 1',
+    'holdpoint_decisions_total{outcome="denied",channel="http"} 1',
+    'holdpoint_decisions_total{outcome="auto_approved",channel="whitelist"} 1',
+    'holdpoint_pending 1',
+    'holdpoint_oldest_pending_age_seconds 7',
+    'holdpoint_decision_latency_seconds_bucket{le="5",outcome="approved"} 0',
+    'holdpoint_decision_latency_seconds_bucket{le="10",outcome="approved"} 1',
+    'holdpoint_deliveries_total{channel="log",outcome="sent"} 3',
+    'holdpoint_limiter_refusals_total{limiter="action"} 1',
+  ]) {
+    t.ok((body as string).split('\n').includes(line), line)
+  }
+  t.notMatch(body, /send_mail/, "agents' words never become labels")
+})
+
+t.test('the flood limit refuses an address that asks too much, and lets it in again later', async (t) => {
+  const { call, clock, events } = await build(t, { config: { floodLimit: 3 } })
+  for (let i = 0; i < 3; i++) t.equal((await call('GET', '/audit')).status, 200)
+  await clock.advance(15_000)
+  for (const [method, url] of [
+    ['GET', '/audit'],
+    ['POST', '/confirm'],
+    ['GET', '/nowhere'],
+  ] as const) {
+    const { status, body, headers } = await call(
+      method,
+      url,
+      method === 'POST' ? { action: 'a', description: 'b' } : undefined,
+    )
+    t.equal(status, 429, url)
+    t.match(body, { code: 'flood_limited', remaining: 0, window_seconds: 60 })
+    t.equal(headers['retry-after'], '45')
+  }
+  for (const url of ['/health', '/ready', '/metrics']) t.equal((await call('GET', url)).status, 200, url)
+  t.match((await call('GET', '/metrics')).body, /limiter_refusals_total\{limiter="address"\} 3/)
+  await clock.advance(45_000)
+  t.same(await events(), [], 'and nothing had happened')
+})
+
+t.test('without a flood limit nobody is refused', async (t) => {
+  const { call } = await build(t, { config: { floodLimit: 0 } })
+  for (let i = 0; i < 50; i++) t.equal((await call('GET', '/audit')).status, 200)
+})
+
+t.test('only JSON is taken as JSON', async (t) => {
+  const { app, events } = await build(t)
+  const payload = JSON.stringify({ action: 'a', description: 'b' })
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/xml',
+    'multipart/form-data; boundary=x',
+    'nonsense',
+  ]) {
+    const response = await app.inject({ method: 'POST', url: '/confirm', headers: { 'content-type': type }, payload })
+    t.equal(response.statusCode, 415, type)
+    t.match(response.json(), { code: 'unsupported_media_type', error: /Content-Type: application\/json/ })
+  }
+  const utf8 = await app.inject({
+    method: 'POST',
+    url: '/confirm',
+    headers: { 'content-type': 'application/json' },
+    payload: Buffer.concat([
+      Buffer.from('{"action":"a","description":"'),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from('"}'),
+    ]),
+  })
+  t.equal(utf8.statusCode, 400)
+  t.match(utf8.json(), { code: 'not_json', error: /UTF-8/ })
+  t.same(await events(), [])
+  const fine = await app.inject({
+    method: 'POST',
+    url: '/confirm',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    payload,
+  })
+  t.equal(fine.statusCode, 202)
+})
+
+t.test('a page of another site can change nothing', async (t) => {
+  const { app, submit, call } = await build(t)
+  await submit()
+  for (const headers of [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ]) {
+    const response = await app.inject({ method: 'POST', url: '/confirm/id-0001/approve', headers })
+    t.equal(response.statusCode, 403, JSON.stringify(headers))
+    t.equal(response.json().code, 'cross_origin')
+  }
+  t.equal((await call('GET', '/confirm/id-0001')).body.status, 'pending')
+  const own = { host: 'localhost:6001', origin: 'http://localhost:6001', 'sec-fetch-site': 'same-origin' }
+  t.equal((await app.inject({ method: 'POST', url: '/confirm/id-0001/approve', headers: own })).statusCode, 200)
+})
+
+t.test('paths and methods that fit nothing get a clear answer', async (t) => {
+  const { call, app } = await build(t)
+  t.match(await call('GET', '/nowhere'), { status: 404, body: { code: 'no_such_route', error: /openapi/ } })
+  t.match(await call('GET', '/confirm/'), { status: 404 })
+  const wrong = await call('PUT', '/confirm/x/approve')
+  t.match(wrong, { status: 405, body: { code: 'method_not_allowed', error: /POST/ } })
+  t.equal(wrong.headers.allow, 'POST')
+  t.match(await call('GET', '/confirm/%zz'), { status: 400, body: { code: 'invalid_request' } })
+  t.equal((await app.inject({ method: 'HEAD', url: '/health' })).statusCode, 200)
+})
+
+t.test('every answer may not be cached or sniffed', async (t) => {
+  const { call } = await build(t)
+  for (const url of ['/health', '/audit', '/nowhere', '/confirm/x']) {
+    const { headers } = await call('GET', url)
+    t.match(headers, { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }, url)
+  }
+})
+
+t.test('the description of the API is served', async (t) => {
+  const { call, openapi } = await build(t)
+  const { status, body, headers } = await call('GET', '/openapi.yaml')
+  t.equal(status, 200)
+  t.equal(body, openapi())
+  t.match(headers['content-type'], /yaml/)
+})
+
+t.test('one app answers on two ports, bad bytes get a problem on both, and closing frees both', async (t) => {
+  const { app, dbPath } = await build(t)
+  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const urls = [listening.url, listening.webUrl!]
+  for (const url of urls) {
+    const { statusCode, body } = await request(`${url}/health`)
+    t.equal(statusCode, 200)
+    t.match(await body.json(), { status: 'ok' })
+    const answer = await raw(Number(new URL(url).port), 'THIS IS NOT HTTP\r\n\r\n')
+    t.match(answer, /^HTTP\/1\.1 400 /)
+    t.match(JSON.parse(answer.split('\r\n\r\n')[1]!), { code: 'invalid_request', status: 400 })
+    const large = await raw(Number(new URL(url).port), `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
+    t.match(large, /^HTTP\/1\.1 431 /)
+  }
+  await listening.close(1000)
+  for (const url of urls) await t.rejects(request(`${url}/health`), { code: 'ECONNREFUSED' })
+})
+
+t.test('a port that is taken is named in the refusal', async (t) => {
+  const first = await build(t)
+  const listening = await listen(first.app, configFor(first.dbPath, { port: 0, webPort: 'off' }))
+  t.teardown(() => listening.close(100))
+  t.equal(listening.webUrl, null)
+  const port = Number(new URL(listening.url).port)
+  const second = await build(t)
+  await t.rejects(listen(second.app, configFor(second.dbPath, { port, webPort: 'off' })), {
+    name: 'CannotListen',
+    message: new RegExp(`Port ${port} .* is in use. Choose another with --port`),
+  })
+  const third = await build(t)
+  await t.rejects(listen(third.app, configFor(third.dbPath, { port: 0, webPort: port })), {
+    name: 'CannotListen',
+    message: /--web-port off/,
+  })
+})
+
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    socket.on('close', () => resolve(answer))
+    socket.on('error', reject)
+  })
+}
