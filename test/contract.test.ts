@@ -1,0 +1,167 @@
+// The sixteen mistakes of the daemon that Holdpoint replaces, each shown not to be repeated.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { ConfigProblems, readInvocation } from '../src/config.js'
+import { listen } from '../src/listen.js'
+import { SlidingWindow } from '../src/policy/window.js'
+import { build, configFor, counter, manualClock, t0, temporaryFolder, until } from './support.js'
+
+t.test('1. the audit answers with its entries', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  t.match(await call('GET', '/audit?limit=5'), { status: 200, body: { count: 1, entries: [{ id: 'id-0001' }] } })
+})
+
+t.test('2. a restart loses no pending confirmation, no whitelist entry and no rate-limit window', async (t) => {
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  const newId = counter()
+  const before = await build(t, { dbPath, newId, config: { rateLimit: 1 } })
+  await before.submit()
+  await before.call('POST', '/whitelist', { action: 'ping' })
+  await before.stop()
+  const after = await build(t, { dbPath, newId, clock: manualClock(t0 + 1000), config: { rateLimit: 1 } })
+  t.equal((await after.call('GET', '/confirm/id-0001')).body.status, 'pending')
+  t.equal((await after.submit({ action: 'ping' })).status, 200)
+  t.equal((await after.submit()).status, 429)
+})
+
+t.test('3. an approval after the deadline loses, also when nobody had asked in between', async (t) => {
+  const clock = manualClock()
+  const { submit, call } = await build(t, { clock: { ...clock, wake: () => () => {} } })
+  await submit({ timeout_seconds: 30 })
+  await clock.advance(30_000)
+  t.match(await call('POST', '/confirm/id-0001/approve'), { status: 409, body: { status: 'expired' } })
+})
+
+t.test('4. what lapses is expired by itself, in the audit too', async (t) => {
+  const { submit, clock, dbPath } = await build(t)
+  await submit({ timeout_seconds: 30 })
+  await clock.advance(30_000)
+  const db = new Database(dbPath, { readonly: true })
+  t.teardown(() => db.close())
+  t.equal(db.prepare('SELECT status FROM confirmations').pluck().get(), 'expired')
+})
+
+t.test('5. an auto-approved action is in the audit, and its id is known', async (t) => {
+  const { submit, call } = await build(t)
+  await call('POST', '/whitelist', { action: 'send_mail' })
+  const { id } = (await submit()).body
+  t.match(await call('GET', `/confirm/${id}`), { status: 200, body: { status: 'auto_approved' } })
+  t.equal((await call('GET', '/audit')).body.entries[0].id, id)
+})
+
+t.test('6. the reason of a denial is kept', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  await call('POST', '/confirm/id-0001/deny', { reason: 'too risky' })
+  t.equal((await call('GET', '/confirm/id-0001')).body.reason, 'too risky')
+})
+
+t.test('7. of two answers at the same time exactly one wins', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, i) => call('POST', `/confirm/id-0001/${i % 2 === 0 ? 'approve' : 'deny'}`)),
+  )
+  const won = answers.filter(({ status }) => status === 200)
+  t.equal(won.length, 1)
+  for (const { status, body } of answers.filter((answer) => answer !== won[0])) {
+    t.equal(status, 409)
+    t.equal(body.status, won[0]!.body.status)
+  }
+})
+
+t.test('8. high-risk actions cannot be whitelisted', async (t) => {
+  const { submit, call } = await build(t)
+  t.equal((await call('POST', '/whitelist', { action: 'transfer_funds' })).status, 403)
+  t.equal((await submit({ action: 'transfer_funds' })).status, 202)
+})
+
+t.test('9. history is appended, and SQLite refuses to rewrite it', async (t) => {
+  const { submit, call, events, dbPath } = await build(t)
+  await submit()
+  await call('POST', '/confirm/id-0001/deny')
+  t.same(
+    (await events()).map(({ type }: any) => type),
+    ['submitted', 'notified', 'denied'],
+  )
+  const db = new Database(dbPath)
+  t.teardown(() => db.close())
+  t.throws(() => db.exec(`UPDATE events SET type = 'approved' WHERE type = 'denied'`), /append-only/)
+  t.throws(() => db.exec('DELETE FROM events'), /append-only/)
+  t.throws(() => db.exec('REPLACE INTO events SELECT * FROM events'), /append-only/)
+})
+
+t.test('10. pending_count counts what is pending, and resolved ones leave nothing in memory', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  await submit()
+  await call('POST', '/confirm/id-0001/approve')
+  t.equal((await call('GET', '/health')).body.pending_count, 1)
+})
+
+t.test('11. the limiter does a constant amount of work per call', async (t) => {
+  // Rebuilding the list on every call would copy some twenty thousand million entries here.
+  const window = new SlidingWindow(200_000, 3_600_000)
+  for (let i = 0; i < 200_000; i++) window.take('a', i)
+  t.equal(window.take('a', 200_000).allowed, false)
+  for (let i = 0; i < 200_000; i++) window.take('a', 3_600_000 + i)
+  t.equal(window.take('a', 3_800_000).allowed, false)
+})
+
+t.test('12. a malformed body on approve approves nothing; an empty one is fine', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  t.equal((await call('POST', '/confirm/id-0001/approve', '{"approver"')).status, 400)
+  t.equal((await call('GET', '/confirm/id-0001')).body.status, 'pending')
+  t.equal((await call('POST', '/confirm/id-0001/approve', '')).status, 200)
+})
+
+t.test('13. wrong types are a 400', async (t) => {
+  const { call } = await build(t)
+  for (const body of ['{"action":"a","description":"b","details":"x"}', '{"action":1,"description":"b"}', 'null']) {
+    t.equal((await call('POST', '/confirm', body)).status, 400, body)
+  }
+})
+
+t.test(
+  '14. whoever reaches the port can approve: so only this machine reaches it, unless told otherwise',
+  async (t) => {
+    t.throws(() => readInvocation(['--host', '0.0.0.0'], {}), ConfigProblems)
+    t.match(readInvocation(['--host', '0.0.0.0', '--insecure'], {}), { command: 'serve' })
+  },
+)
+
+t.test('15. what people open in a browser is served on a port that browsers open', async (t) => {
+  t.match(readInvocation([], {}), { config: { port: 6000, webPort: 6001 } })
+  const { app, dbPath } = await build(t)
+  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  t.teardown(() => listening.close(100))
+  const response = await fetch(`${listening.webUrl}/health`)
+  t.match(await response.json(), { status: 'ok' })
+})
+
+t.test('16. a notification that fails is tried again', async (t) => {
+  let calls = 0
+  const chat = createServer((_request, response) => {
+    calls += 1
+    response.writeHead(calls === 1 ? 500 : 200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(calls === 1 ? { ok: false } : { ok: true, result: {} }))
+  })
+  await new Promise<void>((resolve) => chat.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => chat.close())
+  const telegramApiBase = `http://127.0.0.1:${(chat.address() as AddressInfo).port}`
+  const { submit, call, clock } = await build(t, {
+    config: { telegramBotToken: '1:x', telegramHomeChannel: '1', telegramApiBase },
+  })
+  await submit()
+  const state = async () =>
+    (await call('GET', '/confirm/id-0001')).body.deliveries.find(({ channel }: any) => channel === 'telegram')
+  await until(async () => (await state()).status === 'retrying')
+  await clock.advance(2000)
+  await until(async () => (await state()).status === 'sent')
+  t.equal(calls, 2)
+})
