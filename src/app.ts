@@ -66,6 +66,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const app: Api = Fastify({
     bodyLimit,
     requestTimeout: requestTimeoutMs,
+    // The guard says it as a problem.
+    return503OnClosing: false,
     genReqId: numberRequests(),
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,

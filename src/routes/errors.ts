@@ -132,7 +132,6 @@ export function toProblem(error: Error): Problem {
   }
   // secure-json-parse: a syntax error, or a key that would poison a prototype.
   if (error instanceof SyntaxError) return notJson()
-  if (statusCode === 503) return new Problem('shutting_down', 'Holdpoint is shutting down; try again in a moment.')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Problem('invalid_request', 'The request cannot be understood.')
   }

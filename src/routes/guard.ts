@@ -7,10 +7,17 @@ import { Problem, problemBody, problems } from './errors.js'
 import type { Route } from './openapi.js'
 
 export function guard(app: Api): void {
+  let closing = false
+  app.addHook('preClose', (done) => {
+    closing = true
+    done()
+  })
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
-    if (isCrossOrigin(request)) {
+    if (closing) {
+      done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
+    } else if (isCrossOrigin(request)) {
       done(new Problem('cross_origin', 'A page of another site may not change anything here. Nothing was done.'))
     } else done()
   })

@@ -7,6 +7,8 @@ import { timeoutSeconds } from '../policy/risk.js'
 // -- what comes in ---------------------------------------------------------------------------------------------------
 
 const maxName = 1000
+/** A page of 500 reasons of this length is still a few megabytes. */
+const maxReason = 10_000
 const maxDepth = 64
 
 /** Text that can be stored, hashed and shown: no NUL, no half characters. */
@@ -28,8 +30,8 @@ const required = (field: string) =>
 
 const optional = (field: string) => z.string(`Field '${field}' must be a string`).superRefine(wellFormed(field))
 
-const short = <T extends z.ZodType<string>>(field: string, schema: T) =>
-  schema.refine((value) => value.length <= maxName, `Field '${field}' must have at most ${maxName} characters`)
+const short = <T extends z.ZodType<string>>(field: string, schema: T, max = maxName) =>
+  schema.refine((value) => value.length <= max, `Field '${field}' must have at most ${max} characters`)
 
 /** A person's name. What the service signs with is reserved, so that nobody can pass for it; blank means unnamed. */
 const personName = (field: string) =>
@@ -48,7 +50,7 @@ const details = z
     if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'details' ${flaw}` })
   })
 
-const reason = optional('reason')
+const reason = short('reason', optional('reason'), maxReason)
 
 const bodyObject = <T extends z.ZodRawShape>(shape: T) => z.object(shape, { error: 'The body must be a JSON object.' })
 /** A body that may be left out altogether. */

@@ -183,6 +183,8 @@ const badDecisions: [name: string, verb: string, body: string][] = [
   ["a whitelist's name", 'approve', '{"approver":" Whitelist:1"}'],
   ['broken JSON', 'deny', 'nope'],
   ['a list as reason', 'deny', '{"reason":[]}'],
+  ['an endless reason', 'deny', `{"reason":"${'x'.repeat(10_001)}"}`],
+  ['an endless name', 'approve', `{"approver":"${'x'.repeat(1001)}"}`],
   ['broken JSON', 'cancel', '{'],
 ]
 t.test('a malformed decision is refused and decides nothing', async (t) => {

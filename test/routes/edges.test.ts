@@ -180,6 +180,18 @@ t.test('one app answers on two ports, bad bytes get a problem on both, and closi
   for (const url of urls) await t.rejects(request(`${url}/health`), { code: 'ECONNREFUSED' })
 })
 
+t.test('while it shuts down, a request on an open connection is refused as a problem', async (t) => {
+  const { app } = await build(t)
+  let release = () => {}
+  app.addHook('preClose', () => new Promise<void>((resolve) => (release = resolve)))
+  const closing = app.close()
+  const response = await app.inject({ method: 'POST', url: '/confirm', payload: { action: 'a', description: 'b' } })
+  t.equal(response.statusCode, 503)
+  t.match(response.json(), { code: 'shutting_down' })
+  release()
+  await closing
+})
+
 t.test('a port that is taken is named in the refusal', async (t) => {
   const first = await build(t)
   const listening = await listen(first.app, configFor(first.dbPath, { port: 0, webPort: 'off' }))
