@@ -17,7 +17,10 @@ const whole = (min: number, max: number, error = `must be a whole number from ${
   return z.union([z.number(), digits], { error }).pipe(z.int(error).min(min, error).max(max, error))
 }
 const text = z
-  .union([z.string(), z.number().transform(String)], { error: 'must be text' })
+  .union([z.string(), z.number()], { error: 'must be text' })
+  // A chat's id may have more digits than a number can hold, and the wrong chat would be told.
+  .refine((value) => typeof value === 'string' || Number.isSafeInteger(value), 'has too many digits; put it in quotes')
+  .transform(String)
   .pipe(z.string().trim().min(1, 'must not be empty'))
 const httpUrl = text
   .refine((value) => /^https?:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'must be an http or https URL')

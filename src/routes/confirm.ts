@@ -28,7 +28,7 @@ export function confirmRoutes(app: Api, service: Service): void {
         timeoutSeconds: timeout_seconds,
       }
       const result = await service.submit(submission, 'http')
-      if ('refused' in result) {
+      if ('refused' in result && result.refused === 'rate_limited') {
         const seconds = Number(result.extra.retry_after_seconds)
         announceRate(reply, service, { allowed: false, remaining: 0, resetMs: seconds * 1000 })
       }

@@ -1,0 +1,31 @@
+# Builds the program. The full image has the compiler that better-sqlite3 needs when there is no ready-made binary.
+FROM node:20-bookworm AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# The image has Node's headers, so a native build needs no download.
+ENV npm_config_nodedir=/usr/local
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json ./
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+
+# Runs it: production dependencies and compiled source, nothing else. The same Debian, so the native module fits.
+FROM node:20-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production
+# Other containers and published ports come in through 0.0.0.0. Holdpoint refuses that without --insecure, which is
+# for whoever runs the container to say: it means that something else guards the port.
+ENV CONFIRMATION_HOST=0.0.0.0 \
+    CONFIRMATION_DB_PATH=/data/confirmation_audit.db
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist/src ./dist/src
+COPY package.json LICENSE ./
+RUN install --directory --owner=node --group=node --mode=0700 /data
+USER node
+VOLUME /data
+EXPOSE 6000 6001
+# Not fetch: it refuses port 6000.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "require('node:http').get('http://127.0.0.1:6000/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+# Node is process 1 and handles SIGTERM itself; it needs less than ten seconds to drain.
+ENTRYPOINT ["node", "dist/src/server.js"]

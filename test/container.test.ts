@@ -1,0 +1,98 @@
+// The Dockerfile, read closely: there is not always an engine to build it with.
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { ConfigProblems, readInvocation } from '../src/config.js'
+import { startProgram } from './program.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Instruction {
+  name: string
+  value: string
+}
+
+/** The instructions of each stage, with continued lines joined. */
+const stages = readFileSync(join(root, 'Dockerfile'), 'utf8')
+  .replace(/^#.*\n/gm, '')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .filter((line) => line.trim() !== '')
+  .map((line): Instruction => ({ name: line.split(' ', 1)[0]!, value: line.slice(line.indexOf(' ') + 1) }))
+  .reduce<Instruction[][]>((found, one) => {
+    if (one.name === 'FROM') found.push([])
+    found.at(-1)!.push(one)
+    return found
+  }, [])
+const [building, running] = stages as [Instruction[], Instruction[]]
+const all = (stage: Instruction[], name: string) => stage.filter((one) => one.name === name).map(({ value }) => value)
+const indexOf = (name: string) => running.findIndex((one) => one.name === name)
+const environment = Object.fromEntries(
+  all(running, 'ENV').flatMap((value) => value.split(/\s+/).map((pair) => pair.split('=') as [string, string])),
+)
+
+t.test('one stage builds, another runs, both on the same Debian and the oldest Node that must work', async (t) => {
+  t.equal(stages.length, 2)
+  t.same(all(building, 'FROM'), ['node:20-bookworm AS build'])
+  t.same(all(running, 'FROM'), ['node:20-bookworm-slim'])
+})
+
+t.test('what is copied exists and is not ignored', async (t) => {
+  const allowed = readFileSync(join(root, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  t.equal(allowed[0], '*', 'everything is ignored but what is named')
+  for (const value of [...all(building, 'COPY'), ...all(running, 'COPY')]) {
+    if (value.startsWith('--from=build ')) continue
+    for (const source of value.split(' ').slice(0, -1)) {
+      t.ok(existsSync(join(root, source)), `${source} exists`)
+      t.ok(allowed.includes(`!${source}`), `${source} is not ignored`)
+    }
+  }
+})
+
+t.test('the final stage has production dependencies and compiled source only', async (t) => {
+  t.match(all(building, 'RUN').at(-1), /npm run build && npm prune --omit=dev/)
+  t.same(all(running, 'COPY'), [
+    '--from=build /app/node_modules ./node_modules',
+    '--from=build /app/dist/src ./dist/src',
+    'package.json LICENSE ./',
+  ])
+  t.ok(existsSync(join(root, 'dist/src/server.js')), 'the build puts the program there')
+})
+
+t.test('it runs as a user without rights, who owns the volume', async (t) => {
+  t.same(all(running, 'USER'), ['node'])
+  t.same(all(running, 'VOLUME'), ['/data'])
+  t.match(all(running, 'RUN'), [/--owner=node .*\/data$/])
+  t.ok(indexOf('RUN') < indexOf('USER'), 'the folder is made while that is possible')
+  t.ok(indexOf('USER') < indexOf('ENTRYPOINT'))
+  t.match(environment.CONFIRMATION_DB_PATH, /^\/data\//)
+})
+
+t.test('node is process 1, so that it gets SIGTERM itself', async (t) => {
+  t.same(JSON.parse(all(running, 'ENTRYPOINT')[0]!), ['node', 'dist/src/server.js'])
+  t.same(all(running, 'CMD'), [])
+})
+
+t.test('it starts only when told that something guards the port', async (t) => {
+  t.equal(environment.CONFIRMATION_HOST, '0.0.0.0')
+  t.throws(() => readInvocation([], environment), ConfigProblems)
+  t.match(readInvocation(['--insecure'], environment), { command: 'serve', warnings: [] })
+})
+
+t.test('the health check passes while the program answers, and fails when it does not', async (t) => {
+  const [, json] = /CMD (\[.*\])$/.exec(all(running, 'HEALTHCHECK')[0]!)!
+  const [command, ...args] = JSON.parse(json!) as [string, ...string[]]
+  t.equal(command, 'node')
+  const check = (address: string) =>
+    new Promise<number>((resolve) => {
+      const here = args.map((arg) => arg.replace('127.0.0.1:6000', address))
+      execFile(process.execPath, here, (error) => resolve(error === null ? 0 : Number(error.code)))
+    })
+  const { url } = await startProgram(t)
+  t.equal(await check(url.replace('http://', '')), 0)
+  t.equal(await check('127.0.0.1:1'), 1)
+})
