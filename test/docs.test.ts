@@ -187,7 +187,8 @@ async function runLines(t: Test, lines: string[], url: string): Promise<string[]
   const script = lines.map((line) => (line.startsWith('#') ? line : `${line}\necho; echo '${mark}'`)).join('\n')
   t.match(script, '127.0.0.1:6000')
   const pasted = script.replaceAll('127.0.0.1:6000', url.replace('http://', ''))
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-eu', '-c', pasted], { timeout: 60_000 })
+  // --norc: with a socket as its standard input, bash takes itself for a remote shell and reads its start-up files.
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-eu', '-c', pasted], { timeout: 60_000 })
   t.equal(stderr, '')
   return stdout.split(`${mark}\n`)
 }
