@@ -27,8 +27,8 @@ export type Fault =
   | 'reset'
   /** Does what was asked, and cuts the connection before the answer. */
   | 'lose answer'
-  /** Does what was asked once this resolves. */
-  | Promise<void>
+  /** Waits for this, then answers with what it brings, or does what was asked if it brings nothing. */
+  | Promise<Reply | void>
 
 export interface ChatServer {
   url: string
@@ -48,11 +48,11 @@ export async function startChatServer(t: Test, answer: (call: Call) => Reply): P
   const server = createServer((request, response) => {
     void receive(request).then(async (call) => {
       calls.push(call)
-      const fault = scripted.shift() ?? standing
+      const script = scripted.shift() ?? standing
+      const fault = script instanceof Promise ? ((await script) ?? null) : script
       if (fault === 'hang') return
       if (fault === 'reset') return request.socket.resetAndDestroy()
-      if (fault instanceof Promise) await fault
-      else if (fault !== null && fault !== 'lose answer') return send(response, fault)
+      if (fault !== null && fault !== 'lose answer') return send(response, fault)
       const reply = answer(call)
       if (fault === 'lose answer') return request.socket.resetAndDestroy()
       send(response, reply)

@@ -270,7 +270,7 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
         entities.every((one) => one.type === 'pre' || !/[\n\t]/.test(one.text))
       )
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   )
   t.pass()
 })
@@ -293,7 +293,7 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
         embed.fields.every(({ value }) => value.startsWith('```') || !value.includes('\n'))
       )
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   )
   t.pass()
 })
