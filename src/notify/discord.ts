@@ -1,7 +1,7 @@
 // Discord: one embed, by a bot or through a webhook. Agents' text stands in code spans and blocks, where Discord
 // recognises neither markup nor mentions, and no mention is allowed to ping anyway.
 import { cut, visible, visibleLine } from '../core/text.js'
-import { judge, post } from './http.js'
+import { judge, post, wordsOf } from './http.js'
 import { approveCommand, type Channel, denyCommand, type Notice } from './notifier.js'
 
 export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: string } | { webhookUrl: string }) & {
@@ -20,6 +20,7 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
   const headers: Record<string, string> = isWebhook
     ? { 'user-agent': userAgent }
     : { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
+  const secret = isWebhook ? (new URL(url).pathname.split('/').at(-1) ?? '') : settings.botToken
 
   return {
     name: 'discord',
@@ -33,8 +34,9 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
       const outcome = judge(
         answer,
         Number.isFinite(seconds) ? seconds * 1000 : null,
-        typeof answer.body.message === 'string' ? answer.body.message : '',
-        answer.status >= 200 && answer.status < 300,
+        wordsOf(answer.body.message, secret),
+        // With `wait` a webhook answers with the message too; anything else did not come from Discord.
+        answer.status === 200 && typeof answer.body.id === 'string',
       )
       if (isWebhook && answer.status === 404 && outcome.kind === 'refused') return { ...outcome, fault: 'gone' }
       return outcome

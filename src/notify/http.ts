@@ -9,6 +9,9 @@ const agent = new Agent({
   connect: { timeout: 10_000 },
 })
 
+/** A wish for no pause at all would be a tight loop; one beyond a day outlives every confirmation many times over. */
+const pauseMs = { least: 1000, most: 24 * 3600 * 1000 }
+
 export interface Answer {
   status: number
   /** The parsed body, or an empty object if it was no JSON object. */
@@ -44,15 +47,28 @@ export async function post(
   }
 }
 
-/** Sorts what every chat service answers alike; `describe` finds its own words for what went wrong. */
+/** Sorts what every chat service answers alike; `describe` is its own words for what went wrong. */
 export function judge(answer: Answer, retryAfterMs: number | null, describe: string, ok: boolean): SendOutcome {
   const { status } = answer
-  const error = visibleLine(cut(`${status} ${describe}`.trim(), 300))
   if (ok) return { kind: 'sent' }
-  if (status === 429) return { kind: 'busy', retryAfterMs: retryAfterMs ?? answer.retryAfterMs ?? 1000, error }
+  const error = visibleLine(cut(`${status} ${describe || 'without a reason'}`, 300))
+  if (status === 429) {
+    const wished = retryAfterMs ?? answer.retryAfterMs ?? 0
+    return {
+      kind: 'busy',
+      retryAfterMs: Math.min(pauseMs.most, Math.max(pauseMs.least, Math.ceil(wished))),
+      error,
+    }
+  }
   if (status === 401 || status === 403 || status === 404) return { kind: 'refused', fault: 'channel', error }
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', fault: 'message', error }
   return { kind: 'failed', error }
+}
+
+/** What a service said about itself, if it said anything. Some servers repeat the URL, and with it the token. */
+export function wordsOf(text: unknown, secret: string): string {
+  if (typeof text !== 'string') return ''
+  return secret === '' ? text : text.replaceAll(secret, '[token]')
 }
 
 function parseObject(text: string): Record<string, unknown> {

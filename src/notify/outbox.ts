@@ -2,10 +2,10 @@
 // A crash between sending and writing sends again: at least once, never lost.
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
 import { asOf, statusOf } from '../core/confirmation.js'
-import { type ChannelName, channelNames, type Confirmation, type Delivery } from '../core/model.js'
+import { type ChannelName, channelNames, type Confirmation } from '../core/model.js'
 import { type Committed, type Store, StoreUnavailable } from '../store/store.js'
 import type { Channel, Notice, SendOutcome } from './notifier.js'
-import { afterAttempt, type Attempt, backoff, drop, patienceMs } from './routing.js'
+import { afterAttempt, type Attempt, backoff, isWorthWaiting } from './routing.js'
 
 export interface OutboxLog {
   info(fields: object, message: string): void
@@ -45,6 +45,7 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       .map((name) => [name as ChannelName, createLane(chats.find((one) => one.name === name) ?? missing(name))]),
   )
   let baseUrl = ''
+  let stopped = false
 
   function createLane(channel: Channel) {
     const inFlight = new Map<string, Promise<void>>()
@@ -61,58 +62,64 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
     /** Starts what is due and fits; answers when to look again. */
     async function takeDue(): Promise<number | undefined> {
       const now = clock.now()
-      if (health.busyUntil > now && health.busyUntil <= now + patienceMs) return health.busyUntil
       const due = await store.dueDeliveries(channel.name, now, width + inFlight.size)
-      for (const { delivery, confirmation } of due) {
+      if (stopped) return undefined
+      let waiting = false
+      for (const { confirmation } of due) {
         if (inFlight.has(confirmation.id)) continue
+        if (now < health.busyUntil && isWorthWaiting(confirmation, health.busyUntil)) {
+          waiting = true
+          continue
+        }
         if (inFlight.size >= width) return undefined
-        const run = deliver(delivery, confirmation).finally(() => {
+        const run = deliver(confirmation).finally(() => {
           inFlight.delete(confirmation.id)
           alarm.by(clock.now())
         })
         inFlight.set(confirmation.id, run)
       }
-      return store.nextDelivery(channel.name, now)
+      return waiting ? health.busyUntil : store.nextDelivery(channel.name, now)
     }
 
-    async function deliver(delivery: Delivery, confirmation: Confirmation): Promise<void> {
+    async function deliver(confirmation: Confirmation): Promise<void> {
       const now = clock.now()
-      if (statusOf(asOf(confirmation, now)) !== 'pending') {
-        await persist(() => store.commit(drop(delivery, now)))
-        return
-      }
-      const attempt = health.skip(now) ?? (await channel.send(noticeOf(confirmation), stopping.signal))
-      if (attempt.kind !== 'skipped') health.learn(attempt, clock.now())
-      await record(confirmation, attempt)
+      const isPending = statusOf(asOf(confirmation, now)) === 'pending'
+      const skip = isPending ? health.skip(now) : { kind: 'skipped' as const, until: null, error: 'resolved' }
+      if (skip !== undefined) return record(confirmation.id, skip)
+      const outcome = await channel.send(noticeOf(confirmation), stopping.signal)
+      // Called off: nothing was learnt, and the next start takes it up again.
+      if (stopping.signal.aborted && outcome.kind === 'failed') return
+      health.learn(outcome, clock.now())
+      await record(confirmation.id, outcome)
     }
 
     /** The message is out (or not): that must be written down, however long the database takes, or it would go out again. */
-    async function record(confirmation: Confirmation, attempt: Attempt): Promise<void> {
+    async function record(id: string, attempt: Attempt): Promise<void> {
       await persist(async () => {
-        const all = await store.deliveries(confirmation.id)
-        const current = all.find((one) => one.channel === channel.name)
+        const confirmation = await store.confirmation(id)
+        const all = await store.deliveries(id)
+        const delivery = all.find((one) => one.channel === channel.name)
         // Another chat took it meanwhile; only a message that really went out is worth a correction.
-        if (current === undefined || (current.nextAt === null && attempt.kind !== 'sent')) return 'settled'
-        const change = afterAttempt({ confirmation, delivery: current, all, order }, attempt, clock.now(), random())
-        return store.commit(change)
+        if (confirmation === undefined || delivery === undefined) return 'settled'
+        if (delivery.nextAt === null && attempt.kind !== 'sent') return 'settled'
+        return store.commit(afterAttempt({ confirmation, delivery, all, order }, attempt, clock.now(), random()))
       })
     }
 
     return { alarm, inFlight }
   }
 
-  /** Repeats until the database answers, or the service stops. */
-  async function persist<T>(run: () => Promise<T | 'conflict'>): Promise<T | undefined> {
-    while (!stopping.signal.aborted) {
+  /** Repeats until the database answers. When the service stops, what is known gets one more try. */
+  async function persist(run: () => Promise<unknown>): Promise<void> {
+    for (;;) {
       try {
-        const result = await run()
-        if (result !== 'conflict') return result
+        if ((await run()) !== 'conflict') return
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
+        if (stopping.signal.aborted) return
         await pause(storeRetryMs)
       }
     }
-    return undefined
   }
 
   function pause(ms: number): Promise<void> {
@@ -136,6 +143,13 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
   function createHealth(name: ChannelName) {
     let failures = 0
     let down: { until: number; why: string; retry: boolean } | null = null
+    let said: 'failed' | 'refused' | null = null
+
+    function say(trouble: 'failed' | 'refused', error: string, message: string): void {
+      if (said !== trouble) log.warn({ channel: name, error }, message)
+      said = trouble
+    }
+
     return {
       busyUntil: 0,
 
@@ -151,7 +165,8 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       learn(outcome: SendOutcome, now: number): void {
         switch (outcome.kind) {
           case 'sent':
-            if (failures > 0) log.info({ channel: name }, `${name} takes messages again`)
+            if (said !== null) log.info({ channel: name }, `${name} takes messages again`)
+            said = null
             failures = 0
             down = null
             return
@@ -159,24 +174,22 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
             this.busyUntil = Math.max(this.busyUntil, now + outcome.retryAfterMs)
             return
           case 'failed':
-            failures += 1
+            // Those that were under way together fail together: that counts once.
+            if (down === null || now >= down.until) failures += 1
             down = { until: now + backoff(failures, random()), why: outcome.error, retry: true }
-            if (failures === 1)
-              log.warn({ channel: name, error: outcome.error }, `${name} does not answer; will try again`)
+            say('failed', outcome.error, `${name} does not answer; will try again`)
             return
           case 'refused':
             if (outcome.fault === 'message') {
               log.warn({ channel: name, error: outcome.error }, `${name} refused a message`)
               return
             }
-            failures += 1
             down = {
               until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs,
               why: outcome.error,
               retry: false,
             }
-            if (failures === 1)
-              log.warn({ channel: name, error: outcome.error }, `${name} refuses us; check its settings`)
+            say('refused', outcome.error, `${name} refuses us; check its settings`)
         }
       },
     }
@@ -197,10 +210,11 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
     },
 
     async stop(graceMs) {
+      stopped = true
       unsubscribe()
-      const running = [...lanes.values()].flatMap(({ alarm, inFlight }) => [alarm.stop(), ...inFlight.values()])
       const timer = setTimeout(() => stopping.abort(), graceMs)
-      await Promise.all(running)
+      await Promise.all([...lanes.values()].map(({ alarm }) => alarm.stop()))
+      await Promise.all([...lanes.values()].flatMap(({ inFlight }) => [...inFlight.values()]))
       clearTimeout(timer)
       stopping.abort()
     },

@@ -1,17 +1,22 @@
 // Where a notice goes: the first chat, then the next one that is left, at last the log (pure).
 import { attempted, type NewEvent, notified } from '../audit/event.js'
+import { asOf, statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../core/model.js'
 import type { Change, Write } from '../store/store.js'
 import type { SendOutcome } from './notifier.js'
 
-/** A chat that asks for a longer pause than this is not waited for: the next one is told meanwhile. */
-export const patienceMs = 30_000
+/** A chat that is busy is waited for this long after the submission; then the next one is told meanwhile. */
+const patienceMs = 30_000
 const backoffMs = { first: 1000, most: 60_000 }
 
 /** Doubles from a second to a minute; `random` (0..1) spreads the tries over the upper half. */
 export function backoff(attempts: number, random: number): number {
   const full = Math.min(backoffMs.most, backoffMs.first * 2 ** Math.max(0, attempts - 1))
   return Math.ceil(full * (0.5 + random / 2))
+}
+
+export function isWorthWaiting({ createdAt }: Confirmation, until: number): boolean {
+  return until <= createdAt + patienceMs
 }
 
 /** Hands the confirmation to a chat, or to the log, which has no queue: it is told by being written down. */
@@ -56,33 +61,32 @@ export function afterAttempt(
   random: number,
 ): Change {
   const attempts = delivery.attempts + (attempt.kind === 'skipped' ? 0 : 1)
+  const isOver = statusOf(asOf(confirmation, now)) !== 'pending'
   const record: Delivery = {
     ...delivery,
     version: delivery.version + 1,
     attempts,
     updatedAt: now,
-    ...stateAfter(attempt, attempts, now, random),
+    ...(isOver && attempt.kind !== 'sent' ? dropped : stateAfter(attempt, attempts, now, random)),
   }
   const change: Change = {
     writes: [{ kind: 'delivery', expect: delivery.version, record }],
     events: [attempted(record)],
   }
   if (attempt.kind === 'sent') {
-    change.writes.push(
-      ...all.filter((other) => other.nextAt !== null && other.channel !== delivery.channel).map(supersede),
-    )
+    for (const other of all) if (other.nextAt !== null && other.channel !== delivery.channel) supersede(other)
     return change
   }
-  const waits = attempt.kind === 'busy' && attempt.retryAfterMs <= patienceMs
-  const following = order[order.indexOf(delivery.channel) + 1] ?? 'log'
-  if (!waits && !all.some(({ channel }) => channel === following)) {
+  const waits = attempt.kind === 'busy' && isWorthWaiting(confirmation, now + attempt.retryAfterMs)
+  const following = isOver || waits ? undefined : nextInLine(delivery.channel, all, order)
+  if (following !== undefined) {
     const { writes, events } = announce(confirmation, following, now)
     change.writes.push(...writes)
     change.events.push(...events)
   }
   return change
 
-  function supersede(other: Delivery): Write {
+  function supersede(other: Delivery): void {
     const settled: Delivery = {
       ...other,
       version: other.version + 1,
@@ -90,21 +94,22 @@ export function afterAttempt(
       nextAt: null,
       updatedAt: now,
     }
-    return { kind: 'delivery', expect: other.version, record: settled }
+    change.writes.push({ kind: 'delivery', expect: other.version, record: settled })
+    change.events.push(attempted(settled))
   }
 }
 
 /** The confirmation was resolved before this channel could say it. */
-export function drop(delivery: Delivery, now: number): Change {
-  const record: Delivery = {
-    ...delivery,
-    version: delivery.version + 1,
-    state: 'dropped',
-    nextAt: null,
-    updatedAt: now,
-    error: 'resolved before it could be sent',
+const dropped = { state: 'dropped', nextAt: null, error: 'resolved before it could be sent' } as const
+
+/** Who was not told yet, further down; nobody while a later chat still has it in hand. */
+function nextInLine(channel: ChannelName, all: Delivery[], order: ChannelName[]): ChannelName | undefined {
+  for (const next of [...order.slice(order.indexOf(channel) + 1), 'log' as const]) {
+    const told = all.find((one) => one.channel === next)
+    if (told === undefined) return next
+    if (told.nextAt !== null || told.state === 'sent') return undefined
   }
-  return { writes: [{ kind: 'delivery', expect: delivery.version, record }], events: [attempted(record)] }
+  return undefined
 }
 
 function stateAfter(

@@ -1,6 +1,6 @@
 // Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
 import { cut, visible, visibleLine } from '../core/text.js'
-import { judge, post } from './http.js'
+import { judge, post, wordsOf } from './http.js'
 import { approveCommand, type Channel, denyCommand, type Notice, type SendOutcome } from './notifier.js'
 
 export interface TelegramSettings {
@@ -39,12 +39,15 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
       return attempt(notice, stop, false)
     }
     const seconds = Number(parameters.retry_after ?? NaN)
-    return judge(
+    const outcome = judge(
       answer,
       Number.isFinite(seconds) ? seconds * 1000 : null,
-      typeof body.description === 'string' ? body.description : '',
+      wordsOf(body.description, botToken),
       answer.status === 200 && body.ok === true,
     )
+    // A chat that does not exist is answered like a malformed message, but no other message will fare better.
+    if (outcome.kind === 'refused' && /chat not found/i.test(outcome.error)) return { ...outcome, fault: 'channel' }
+    return outcome
   }
 
   return { name: 'telegram', send: (notice, stop) => attempt(notice, stop, true) }

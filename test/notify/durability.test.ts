@@ -1,0 +1,281 @@
+// The outbox when things end or break: restarts, a database in trouble, a stop in the middle.
+import t, { type Test } from 'tap'
+import type { Delivery } from '../../src/core/model.js'
+import { type Change, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { type Built, build, type BuildOptions, counter, settled, until } from '../support.js'
+import { deliveries, states, untilStates, warnings, withBoth, withTelegram } from './chats.js'
+import { startDiscord } from './fake-discord.js'
+import { refuse as telegramRefuses, tooMany as telegramBusy } from './fake-telegram.js'
+
+/** A store that can be made to fail, or to be slow, from outside. */
+function troubled(): { wrapStore: (store: Store) => Store; before: { commit(change: Change): Promise<void> | void } } {
+  const before = { commit: (_change: Change): Promise<void> | void => {} }
+  return {
+    before,
+    wrapStore: (store) => ({
+      ...store,
+      async commit(change) {
+        await before.commit(change)
+        return store.commit(change)
+      },
+    }),
+  }
+}
+
+const outage = () => {
+  throw new StoreUnavailable('disk full')
+}
+const isNotify = ({ events }: Change) => events[0].type === 'notified' || events[0].type === 'notify_failed'
+
+// -- restarts ----------------------------------------------------------------------------------------------------------
+
+/** Starts again on the same database. */
+function restart(t: Test, { dbPath, clock }: Built, config: BuildOptions['config'] = {}): Promise<Built> {
+  return build(t, { dbPath, clock, newId: counter('late'), config })
+}
+
+t.test('what was never sent is sent after a restart', async (t) => {
+  const first = await withBoth(t)
+  const { telegram, discord } = first
+  telegram.failNext('hang')
+  await first.submit()
+  await until(() => telegram.calls.length === 1)
+  await first.stop()
+  const second = await restart(t, first, { ...telegram.config, ...discord.config })
+  await untilStates(second, { telegram: 'sent' })
+  t.equal(telegram.messages.length, 1)
+  t.equal(discord.calls.length, 0)
+  t.match(await deliveries(second), { telegram: { attempts: 1 } }, 'being stopped is no failure of the chat')
+  t.same(warnings(first, /./), [])
+})
+
+t.test('what was sent is not sent again after a restart', async (t) => {
+  const first = await withTelegram(t)
+  await first.submit()
+  await untilStates(first, { telegram: 'sent' })
+  await first.stop()
+  const second = await restart(t, first, first.telegram.config)
+  await second.clock.advance(60_000)
+  t.equal(first.telegram.calls.length, 1)
+})
+
+t.test('a retry keeps its time over a restart', async (t) => {
+  const first = await withTelegram(t)
+  const { telegram, clock } = first
+  telegram.failNext(telegramBusy(20))
+  await first.submit()
+  await untilStates(first, { telegram: 'retrying' })
+  await first.stop()
+  const second = await restart(t, first, telegram.config)
+  await clock.advance(19_999)
+  t.equal(telegram.calls.length, 1)
+  await clock.advance(1)
+  await untilStates(second, { telegram: 'sent' })
+})
+
+t.test('what was resolved or lapsed before the restart is dropped', async (t) => {
+  const first = await withTelegram(t)
+  const { telegram, clock } = first
+  telegram.failAlways('hang')
+  await first.submit({ timeout_seconds: 3600 })
+  await first.submit({ timeout_seconds: 30 })
+  await until(() => telegram.calls.length === 2)
+  await first.call('POST', '/confirm/id-0001/approve')
+  await first.stop()
+  await clock.advance(31_000)
+  const second = await restart(t, first, telegram.config)
+  await untilStates(second, { telegram: 'dropped' })
+  await untilStates(second, { telegram: 'dropped' }, 'id-0002')
+  t.equal(telegram.calls.length, 2)
+})
+
+t.test('a chat that was taken out of the settings passes its messages on', async (t) => {
+  const first = await withBoth(t)
+  const { telegram, discord } = first
+  telegram.failAlways('hang')
+  await first.submit()
+  await until(() => telegram.calls.length === 1)
+  await first.stop()
+  const second = await restart(t, first, discord.config)
+  await untilStates(second, { telegram: 'failed', discord: 'sent' })
+  t.match(await deliveries(second), { telegram: { error: 'not configured' } })
+  t.equal(telegram.calls.length, 1)
+})
+
+t.test('if the last chat was taken out, the log is told', async (t) => {
+  const first = await withBoth(t)
+  const { telegram, discord } = first
+  telegram.failNext(telegramRefuses(401, 'Unauthorized'))
+  discord.failAlways('hang')
+  await first.submit()
+  await until(() => discord.calls.length === 1)
+  await first.stop()
+  const second = await restart(t, first, telegram.config)
+  await untilStates(second, { telegram: 'failed', discord: 'failed', log: 'sent' })
+  await until(() => warnings(second, /confirmation needed/).length > 0)
+  t.equal(warnings(second, /confirmation needed/).length, 1)
+})
+
+// -- trouble with the database -----------------------------------------------------------------------------------------
+
+t.test('while the database cannot take the result, the message is not sent twice', async (t) => {
+  const { wrapStore, before } = troubled()
+  const built = await withTelegram(t, { wrapStore })
+  let refused = 0
+  before.commit = (change) => {
+    if (!isNotify(change)) return
+    refused += 1
+    outage()
+  }
+  await built.submit()
+  await until(() => refused === 1)
+  await built.clock.advance(1000)
+  await until(() => refused >= 2)
+  t.same(await states(built), { telegram: 'queued' })
+  before.commit = () => {}
+  await built.clock.advance(1000)
+  await untilStates(built, { telegram: 'sent' })
+  t.equal(built.telegram.calls.length, 1)
+})
+
+t.test('a result that never reached the database is sent again after a restart: at least once', async (t) => {
+  const { wrapStore, before } = troubled()
+  const discord = await startDiscord(t)
+  const first = await build(t, { wrapStore, config: discord.config })
+  before.commit = (change) => (isNotify(change) ? outage() : undefined)
+  await first.submit()
+  await until(() => discord.messages.length === 1)
+  await first.stop()
+  const second = await restart(t, first, discord.config)
+  await untilStates(second, { discord: 'sent' })
+  t.equal(discord.calls.length, 2)
+  t.equal(discord.messages.length, 1, 'and Discord shows it once')
+})
+
+t.test('a database that cannot be read is asked again a second later', async (t) => {
+  let outages = 2
+  const built = await withTelegram(t, {
+    wrapStore: (store) => ({
+      ...store,
+      async dueDeliveries(...args) {
+        if ((outages -= 1) >= 0) outage()
+        return store.dueDeliveries(...args)
+      },
+    }),
+  })
+  await built.submit()
+  await built.clock.advance(3000)
+  await untilStates(built, { telegram: 'sent' })
+  t.equal(built.telegram.calls.length, 1)
+})
+
+t.test('a delivery that another chat settled in the same moment is left as it is', async (t) => {
+  const { wrapStore, before } = troubled()
+  const built = await withTelegram(t, { wrapStore })
+  built.telegram.failAlways({ status: 500 })
+  await built.submit()
+  await untilStates(built, { telegram: 'retrying', log: 'sent' })
+  await built.call('POST', '/confirm/id-0001/approve')
+  let drops = 0
+  before.commit = async (change) => {
+    const [write] = change.writes
+    if (write?.kind !== 'delivery' || write.record.state !== 'dropped') return
+    drops += 1
+    if (drops > 1) return
+    const rival: Delivery = { ...write.record, state: 'superseded' }
+    before.commit = (later) => void (isNotify(later) && (drops += 1))
+    await built.store.commit({ writes: [{ ...write, record: rival }], events: change.events })
+    drops = 1
+  }
+  await built.clock.advance(1000)
+  await untilStates(built, { telegram: 'superseded', log: 'sent' })
+  await settled()
+  t.equal(drops, 1, 'it is not tried for ever')
+})
+
+// -- the end -----------------------------------------------------------------------------------------------------------
+
+t.test('stopping lets a running message finish, writes it down, and takes up nothing more', async (t) => {
+  const built = await withTelegram(t)
+  let release = () => {}
+  built.telegram.failNext(new Promise((resolve) => (release = resolve)))
+  await built.submit()
+  await until(() => built.telegram.calls.length === 1)
+  const stopping = built.stopSending(60_000)
+  await built.submit()
+  release()
+  await stopping
+  t.same(await states(built), { telegram: 'sent' })
+  await built.clock.advance(10_000)
+  t.same(await states(built, 'id-0002'), { telegram: 'queued' })
+  t.equal(built.telegram.calls.length, 1)
+})
+
+t.test('stopping does not wait longer than it may', async (t) => {
+  const built = await withTelegram(t)
+  built.telegram.failAlways('hang')
+  await built.submit()
+  await until(() => built.telegram.calls.length === 1)
+  await built.stopSending(1)
+  t.match(await deliveries(built), { telegram: { status: 'queued', attempts: 0, error: null } })
+})
+
+t.test('stopping just as something falls due does not take it up', async (t) => {
+  let release = () => {}
+  let asked = 0
+  const built = await withTelegram(t, {
+    wrapStore: (store) => ({
+      ...store,
+      async dueDeliveries(...args) {
+        const due = await store.dueDeliveries(...args)
+        if (due.length > 0) {
+          asked += 1
+          await new Promise<void>((resolve) => (release = resolve))
+        }
+        return due
+      },
+    }),
+  })
+  await built.submit()
+  await until(() => asked === 1)
+  const stopping = built.stopSending(60_000)
+  release()
+  await stopping
+  await settled()
+  t.equal(built.telegram.calls.length, 0)
+  t.same(await states(built), { telegram: 'queued' })
+})
+
+t.test('stopping ends also while the database cannot be written', async (t) => {
+  const { wrapStore, before } = troubled()
+  const built = await withTelegram(t, { wrapStore })
+  let tries = 0
+  let fail = () => {}
+  before.commit = async (change) => {
+    if (!isNotify(change)) return
+    tries += 1
+    await new Promise<void>((resolve) => (fail = resolve))
+    outage()
+  }
+  await built.submit()
+  await until(() => tries === 1)
+  const stopping = built.stopSending(0)
+  await settled()
+  fail()
+  await stopping
+  t.equal(tries, 1)
+  t.equal(built.telegram.calls.length, 1)
+})
+
+t.test('stopping gives a result that could not be written one more try', async (t) => {
+  const { wrapStore, before } = troubled()
+  const built = await withTelegram(t, { wrapStore })
+  let tries = 0
+  before.commit = (change) => {
+    if (isNotify(change) && (tries += 1) === 1) outage()
+  }
+  await built.submit()
+  await until(() => tries === 1)
+  await built.stopSending(0)
+  t.same(await states(built), { telegram: 'sent' })
+})

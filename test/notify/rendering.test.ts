@@ -1,0 +1,299 @@
+// What agents write, as people see it: escaped, bounded, and never able to pass for the rest of the message.
+import fc from 'fast-check'
+import t from 'tap'
+import { renderDiscord } from '../../src/notify/discord.js'
+import type { Notice } from '../../src/notify/notifier.js'
+import { renderTelegram } from '../../src/notify/telegram.js'
+import { t0 } from '../support.js'
+import { problemsOf, splitCode } from './fake-discord.js'
+import { parseHtml } from './fake-telegram.js'
+
+const plain: Notice = {
+  id: '0198c0de-0000-7000-8000-000000000001',
+  action: 'send_mail',
+  description: 'Send the newsletter',
+  details: {},
+  requester: 'agent',
+  sessionKey: '',
+  expiresAt: t0 + 300_000,
+  baseUrl: 'http://127.0.0.1:6000',
+}
+const approve = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/approve`
+const deny = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/deny`
+
+/** What nobody can see, or what turns text around. */
+const invisible =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/
+
+function telegram(notice: Partial<Notice>) {
+  const parsed = parseHtml(renderTelegram({ ...plain, ...notice }))
+  if ('error' in parsed) throw new Error(parsed.error)
+  return parsed
+}
+
+function discord(notice: Partial<Notice>) {
+  const message = renderDiscord({ ...plain, ...notice })
+  const embed = message.embeds[0]!
+  const field = (name: string) => embed.fields.find((one) => one.name === name)?.value
+  return { message, embed, field }
+}
+
+t.test('a Telegram message says what, who, which and how to answer', async (t) => {
+  const { text } = telegram({ details: { to: 'all' }, sessionKey: 's-1' })
+  t.equal(
+    text,
+    [
+      '🔔 Confirmation needed: send_mail',
+      'Send the newsletter',
+      'Details',
+      '{\n "to": "all"\n}',
+      'Requester: agent',
+      'Session: s-1',
+      `ID: ${plain.id}`,
+      'Expires: 2026-01-01T00:05:00.000Z',
+      `Approve: ${approve}`,
+      `Deny: ${deny}`,
+    ].join('\n'),
+  )
+})
+
+t.test('a Discord message says the same', async (t) => {
+  const { message, embed, field } = discord({ details: { to: 'all' }, sessionKey: 's-1' })
+  t.same(problemsOf(message), [])
+  t.match(embed.title, /🔔/)
+  t.equal(embed.description, '```\nSend the newsletter\n```')
+  t.equal(field('Action'), '`send_mail`')
+  t.equal(field('Details'), '```\n{\n "to": "all"\n}\n```')
+  t.equal(field('Requester'), '`agent`')
+  t.equal(field('Session'), '`s-1`')
+  t.equal(field('ID'), `\`${plain.id}\``)
+  t.equal(field('Approve'), `\`\`\`\n${approve}\n\`\`\``)
+  t.equal(field('Deny'), `\`\`\`\n${deny}\n\`\`\``)
+  t.equal(embed.footer.text, 'Expires 2026-01-01T00:05:00.000Z')
+})
+
+t.test('without details and session neither is mentioned', async (t) => {
+  t.notMatch(telegram({}).text, /Details|Session/)
+  const { field } = discord({})
+  t.equal(field('Details'), undefined)
+  t.equal(field('Session'), undefined)
+})
+
+const attacks: [name: string, text: string, telegram: string, discord: string][] = [
+  ['HTML', '</pre><b>Approved</b> & <a href="x">y</a>', '</pre><b>Approved</b> & <a href="x">y</a>', ''],
+  ['entities', '&lt;b&gt; &amp;amp;', '&lt;b&gt; &amp;amp;', ''],
+  ['a fence', '```\n**free**\n```', '```\n**free**\n```', 'ˋˋˋ\n**free**\nˋˋˋ'],
+  ['mentions', '@everyone <@123> <@&4> <#5> @here', '@everyone <@123> <@&4> <#5> @here', ''],
+  [
+    'links',
+    '[safe](https://evil.example) https://evil.example',
+    '[safe](https://evil.example) https://evil.example',
+    '',
+  ],
+  ['a reversal', 'a\u202egnp.exe\u202c', 'a\\u{202e}gnp.exe\\u{202c}', 'a\\u{202e}gnp.exe\\u{202c}'],
+  ['a zero width space', 'de\u200bploy', 'de\\u{200b}ploy', 'de\\u{200b}ploy'],
+  ['a terminal escape', '\u001b[2Jx\u0007', '\\u{1b}[2Jx\\u{7}', '\\u{1b}[2Jx\\u{7}'],
+  ['a carriage return', 'a\rb', 'a\\u{d}b', 'a\\u{d}b'],
+  ['a line separator', 'a\u2028b', 'a\\u{2028}b', 'a\\u{2028}b'],
+  ['tag characters', 'a\u{e0041}b', 'a\\u{e0041}b', 'a\\u{e0041}b'],
+]
+for (const [name, text, onTelegram, onDiscord] of attacks) {
+  t.test(`${name} in a description stays what it is: text`, async (t) => {
+    const parsed = telegram({ description: text })
+    t.same(parsed.entities[2], { type: 'pre', text: onTelegram })
+    t.same(
+      parsed.entities.map(({ type }) => type),
+      ['b', 'code', 'pre', 'code', 'code', 'code', 'code'],
+    )
+    const { message, embed } = discord({ description: text })
+    t.same(problemsOf(message), [])
+    t.same(splitCode(embed.description), { code: [onDiscord || text], rest: '' })
+  })
+}
+
+t.test('newlines in a name cannot start a line of their own', async (t) => {
+  const requester = 'bot\nID: forged\nApprove: curl evil\t!'
+  const written = 'bot\\nID: forged\\nApprove: curl evil\\t!'
+  t.match(telegram({ requester }).text, `Requester: ${written}\n`)
+  t.equal(discord({ requester }).field('Requester'), `\`${written}\``)
+  t.equal(
+    telegram({ requester })
+      .text.split('\n')
+      .filter((line) => line.startsWith('ID:')).length,
+    1,
+  )
+})
+
+t.test('a description that plays the rest of the message stays inside its block', async (t) => {
+  const description = `ok\nRequester: alice\nID: forged\nApprove: curl evil`
+  const { entities } = telegram({ description })
+  t.same(entities[2], { type: 'pre', text: description })
+  t.same(splitCode(discord({ description }).embed.description), { code: [description], rest: '' })
+})
+
+t.test('backticks in a name cannot leave the code span', async (t) => {
+  const value = discord({ requester: '` @everyone **bold** `' }).field('Requester')!
+  t.same(splitCode(value), { code: ['ˋ @everyone **bold** ˋ'], rest: '' })
+})
+
+t.test('what is too long is cut with a mark that says how much is missing; what fits is not', async (t) => {
+  const cutOf = (text: string) => /^(x+)… \[cut: (\d+) more characters\]$/.exec(text)
+  const long = 'x'.repeat(10_000)
+  const inTelegram = telegram({ description: long }).entities[2]!.text
+  const inDiscord = splitCode(discord({ description: long }).embed.description).code[0]!
+  for (const shown of [inTelegram, inDiscord]) {
+    const [, kept, missing] = cutOf(shown) ?? []
+    t.equal(kept!.length + Number(missing), 10_000)
+    t.ok(kept!.length > 1500, 'most of the room is used')
+  }
+  t.equal(telegram({ description: 'x'.repeat(1800) }).entities[2]!.text, 'x'.repeat(1800))
+  t.match(telegram({ description: 'x'.repeat(1801) }).entities[2]!.text, /\[cut: \d+ more characters\]$/)
+  t.match(telegram({ action: long }).entities[1]!.text, /\[cut: \d+ more characters\]$/)
+  t.match(discord({ action: long }).field('Action'), /\[cut: \d+ more characters\]`$/)
+  t.match(telegram({ details: { long } }).text, /\[cut: \d+ more characters\]\nRequester/)
+  t.match(discord({ details: { long } }).field('Details'), /\[cut: \d+ more characters\]\n```$/)
+})
+
+t.test('a cut never halves a character', async (t) => {
+  for (const pad of ['', 'x']) {
+    const description = pad + '😀'.repeat(5000)
+    t.ok(renderTelegram({ ...plain, description }).isWellFormed())
+    t.ok(discord({ description }).embed.description.isWellFormed())
+  }
+})
+
+t.test('everything at its longest still fits both services', async (t) => {
+  for (const character of ['x', '&', '<', '`', '\u202e', '😀', '\u{e0041}', '\n', '"', '\\']) {
+    const long = character.repeat(20_000)
+    const notice = {
+      action: long,
+      description: long,
+      details: { [long]: long },
+      requester: long,
+      sessionKey: long,
+      baseUrl: `http://[${'f'.repeat(39)}]:65535`,
+    }
+    t.ok(telegram(notice).text.length <= 4096)
+    t.same(problemsOf(discord(notice).message), [])
+  }
+})
+
+/** Anything a submission may hold, with a liking for what means something to a chat. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.constantFrom(
+        ...[
+          '<',
+          '>',
+          '&',
+          '`',
+          '``',
+          '```',
+          '```js\n',
+          '\n',
+          '\r',
+          '\t',
+          '\\',
+          '*',
+          '_',
+          '~~',
+          '||',
+          '@everyone',
+          '@here',
+        ],
+        ...[
+          '<@1>',
+          '</pre>',
+          '</code>',
+          '<b>',
+          '<!--',
+          '&lt;',
+          '&#60;',
+          '&#x3c;',
+          '[a](b)',
+          'https://e.example',
+          '/start',
+        ],
+        ...[
+          '\u202e',
+          '\u2066',
+          '\u200b',
+          '\u2028',
+          '\u0085',
+          '\u001b[0m',
+          '😀',
+          '\u{e0061}',
+          '… [cut: 1 more characters]',
+        ],
+      ),
+      fc.tuple(fc.constantFrom('x', '&', '`', '😀', '\u202e'), fc.nat(3000)).map(([one, count]) => one.repeat(count)),
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => parts.join(''))
+const required = hostile.map((text) => text.trim() || 'x')
+const notices = fc.record({
+  action: required,
+  description: required,
+  details: fc.dictionary(hostile, fc.oneof(hostile, fc.integer(), fc.array(hostile, { maxLength: 3 })), { maxKeys: 3 }),
+  requester: hostile,
+  sessionKey: hostile,
+})
+
+t.test('no text of an agent breaks the limits or the shape of a Telegram message', async (t) => {
+  fc.assert(
+    fc.property(notices, (notice) => {
+      const { text, entities } = telegram(notice)
+      const hasDetails = Object.keys(notice.details).length > 0
+      const hasSession = notice.sessionKey !== ''
+      const shape = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasSession && 'code', 'code', 'code', 'code']
+      const types = entities.map(({ type }) => type)
+      const fixed = [
+        '🔔 <b>: <code>\n<pre>\n',
+        hasDetails ? 'Details\n<pre>\n' : '',
+        'Requester: <code>\n',
+        hasSession ? 'Session: <code>\n' : '',
+        'ID: <code>\nExpires: 2026-01-01T00:05:00.000Z\nApprove: <code>\nDeny: <code>',
+      ].join('')
+      const skeleton = renderTelegram({ ...plain, ...notice }).replace(/<(b|code|pre)>[^<]*<\/\1>/g, '<$1>')
+      return (
+        text.length >= 1 &&
+        text.length <= 4096 &&
+        !invisible.test(text) &&
+        text.isWellFormed() &&
+        types.join() === shape.filter(Boolean).join() &&
+        skeleton === fixed &&
+        entities.at(-2)!.text === approve &&
+        entities.at(-1)!.text === deny &&
+        entities.every((one) => one.type === 'pre' || !/[\n\t]/.test(one.text))
+      )
+    }),
+    { numRuns: 200 },
+  )
+  t.pass()
+})
+
+t.test('no text of an agent breaks the limits or the shape of a Discord message', async (t) => {
+  fc.assert(
+    fc.property(notices, (notice) => {
+      const { message, embed } = discord(notice)
+      const names = ['Action', 'Details', 'Requester', 'Session', 'ID', 'Approve', 'Deny']
+      const values = [embed.description, ...embed.fields.map(({ value }) => value)]
+      return (
+        problemsOf(message).length === 0 &&
+        embed.fields.every(({ name }) => names.includes(name)) &&
+        values.every((value) => {
+          const { code, rest } = splitCode(value)
+          // An empty name has nothing to show and leaves its two backticks.
+          return (code.length === 1 && rest === '') || value === '``'
+        }) &&
+        values.every((value) => !invisible.test(value) && value.isWellFormed()) &&
+        embed.fields.every(({ value }) => value.startsWith('```') || !value.includes('\n'))
+      )
+    }),
+    { numRuns: 200 },
+  )
+  t.pass()
+})

@@ -1,0 +1,211 @@
+// The rules of where a notice goes, as tables: no clock, no store, no chat.
+import t from 'tap'
+import { hold, resolve } from '../../src/core/confirmation.js'
+import type { ChannelName, Confirmation, Delivery } from '../../src/core/model.js'
+import { afterAttempt, announce, type Attempt, backoff, isWorthWaiting } from '../../src/notify/routing.js'
+import { t0 } from '../support.js'
+
+const submission = {
+  action: 'send_mail',
+  description: 'Send the newsletter',
+  details: {},
+  requester: 'agent',
+  sessionKey: '',
+  timeoutSeconds: 300,
+}
+const pending = hold(submission, 'id-0001', t0)
+const approved = resolve(pending, {
+  status: 'approved',
+  by: 'alice',
+  at: t0 + 10,
+  via: 'http',
+  reason: null,
+}) as Confirmation
+
+function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0): Delivery {
+  const nextAt = state === 'queued' || state === 'retrying' ? t0 : null
+  return { confirmationId: 'id-0001', channel, version: 1, state, attempts, nextAt, updatedAt: t0, error: null }
+}
+
+/** Who has it after an attempt by the first of `all`, and the events. */
+function after(
+  all: Delivery[],
+  attempt: Attempt,
+  { order = ['telegram', 'discord'] as ChannelName[], confirmation = pending, now = t0 + 1000 } = {},
+) {
+  const change = afterAttempt({ confirmation, delivery: all[0]!, all, order }, attempt, now, 1)
+  const written = new Map(
+    change.writes.flatMap((write) => (write.kind === 'delivery' ? [[write.record.channel, write.record]] : [])),
+  )
+  return {
+    change,
+    own: written.get(all[0]!.channel)!,
+    states: Object.fromEntries([...written].map(([channel, { state }]) => [channel, state])),
+    events: change.events.map(({ type, via, data }) => `${type} ${via} ${String(data.state)}`),
+  }
+}
+
+const sent: Attempt = { kind: 'sent' }
+const failed: Attempt = { kind: 'failed', error: '500 oops' }
+const refused: Attempt = { kind: 'refused', fault: 'channel', error: '401 no' }
+const busy = (retryAfterMs: number): Attempt => ({ kind: 'busy', retryAfterMs, error: '429 slow' })
+const skipped = (until: number | null): Attempt => ({ kind: 'skipped', until, error: 'not tried' })
+
+t.test('a chat is told by being queued, the log by being written down', async (t) => {
+  const chat = announce(pending, 'telegram', t0)
+  t.match(chat.writes, [
+    { expect: 'absent', record: { channel: 'telegram', state: 'queued', attempts: 0, nextAt: t0 } },
+  ])
+  t.same(chat.events, [])
+  const log = announce(pending, 'log', t0)
+  t.match(log.writes, [{ expect: 'absent', record: { channel: 'log', state: 'sent', attempts: 1, nextAt: null } }])
+  t.match(log.events, [{ type: 'notified', via: 'log', data: { action: 'send_mail', requester: 'agent' } }])
+})
+
+const backoffs: [attempts: number, random: number, ms: number][] = [
+  [0, 1, 1000],
+  [1, 1, 1000],
+  [1, 0, 500],
+  [2, 1, 2000],
+  [3, 0.5, 3000],
+  [6, 1, 32_000],
+  [7, 1, 60_000],
+  [7, 0, 30_000],
+  [5000, 1, 60_000],
+]
+t.test('the pause doubles from a second to a minute and is spread over its upper half', async (t) => {
+  for (const [attempts, random, ms] of backoffs) t.equal(backoff(attempts, random), ms, `${attempts} with ${random}`)
+  t.ok(Number.isInteger(backoff(3, 0.123456)), 'a whole number of milliseconds')
+})
+
+t.test('a busy chat is worth waiting for until half a minute after the submission', async (t) => {
+  t.ok(isWorthWaiting(pending, t0 + 30_000))
+  t.notOk(isWorthWaiting(pending, t0 + 30_001))
+})
+
+const queued = delivery('telegram', 'queued')
+const attempts: [name: string, all: Delivery[], attempt: Attempt, states: object, events: string[]][] = [
+  ['sent: done', [queued], sent, { telegram: 'sent' }, ['notified telegram sent']],
+  [
+    'failed: again later, and the next chat meanwhile',
+    [queued],
+    failed,
+    { telegram: 'retrying', discord: 'queued' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'refused: never again, the next chat',
+    [queued],
+    refused,
+    { telegram: 'failed', discord: 'queued' },
+    ['notify_failed telegram failed'],
+  ],
+  [
+    'busy for a moment: waited for',
+    [queued],
+    busy(5000),
+    { telegram: 'retrying' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'busy for long: the next chat meanwhile',
+    [queued],
+    busy(29_001),
+    { telegram: 'retrying', discord: 'queued' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'skipped for a while: the next chat meanwhile',
+    [queued],
+    skipped(t0 + 5000),
+    { telegram: 'retrying', discord: 'queued' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'skipped for good: the next chat',
+    [queued],
+    skipped(null),
+    { telegram: 'failed', discord: 'queued' },
+    ['notify_failed telegram failed'],
+  ],
+  [
+    'the last chat failed: the log',
+    [delivery('discord', 'queued'), delivery('telegram', 'failed')],
+    failed,
+    { discord: 'retrying', log: 'sent' },
+    ['notify_failed discord retrying', 'notified log sent'],
+  ],
+  [
+    'failed again while the next chat has it: nobody else',
+    [delivery('telegram', 'retrying', 1), delivery('discord', 'queued')],
+    failed,
+    { telegram: 'retrying' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'failed again after the next chat refused and the log was told: nobody else',
+    [delivery('telegram', 'retrying', 1), delivery('discord', 'failed'), delivery('log', 'sent')],
+    failed,
+    { telegram: 'retrying' },
+    ['notify_failed telegram retrying'],
+  ],
+  [
+    'sent at last: what others still tried is superseded, on record',
+    [delivery('discord', 'queued'), delivery('telegram', 'retrying', 1), delivery('log', 'sent')],
+    sent,
+    { discord: 'sent', telegram: 'superseded' },
+    ['notified discord sent', 'notify_failed telegram superseded'],
+  ],
+  [
+    'sent although another chat was quicker: both are told',
+    [delivery('telegram', 'superseded', 1), delivery('discord', 'sent', 1)],
+    sent,
+    { telegram: 'sent' },
+    ['notified telegram sent'],
+  ],
+]
+for (const [name, all, attempt, states, events] of attempts) {
+  t.test(name, async (t) => {
+    const result = after(all, attempt)
+    t.same(result.states, states)
+    t.same(result.events, events)
+    t.equal(result.own.attempts, all[0]!.attempts + (attempt.kind === 'skipped' ? 0 : 1))
+    t.match(result.change.writes[0], { expect: all[0]!.version, record: { version: all[0]!.version + 1 } })
+  })
+}
+
+t.test('a retry is due after the pause that was asked for, or the backoff', async (t) => {
+  t.equal(after([queued], busy(5000)).own.nextAt, t0 + 6000)
+  t.equal(after([queued], failed).own.nextAt, t0 + 2000)
+  t.equal(after([delivery('telegram', 'retrying', 3)], failed).own.nextAt, t0 + 9000)
+  t.equal(after([queued], skipped(t0 + 7777)).own.nextAt, t0 + 7777)
+})
+
+t.test('a chat that is busy again and again is not waited for beyond its time', async (t) => {
+  const again = delivery('telegram', 'retrying', 4)
+  t.same(after([again], busy(5000), { now: t0 + 25_000 }).states, { telegram: 'retrying' })
+  t.same(after([again], busy(5000), { now: t0 + 25_001 }).states, { telegram: 'retrying', discord: 'queued' })
+})
+
+t.test('with one chat, or none left, the log is next', async (t) => {
+  t.same(after([queued], failed, { order: ['telegram'] }).states, { telegram: 'retrying', log: 'sent' })
+  t.same(after([queued], refused, { order: [] }).states, { telegram: 'failed', log: 'sent' })
+})
+
+t.test('a chat that was taken out of the settings passes on to those that are left', async (t) => {
+  t.same(after([queued], refused, { order: ['discord'] }).states, { telegram: 'failed', discord: 'queued' })
+  const second = [delivery('discord', 'queued'), delivery('telegram', 'failed', 1)]
+  t.same(after(second, refused, { order: ['telegram'] }).states, { discord: 'failed', log: 'sent' })
+  const trying = [delivery('discord', 'queued'), delivery('telegram', 'retrying', 1)]
+  t.same(after(trying, refused, { order: ['telegram'] }).states, { discord: 'failed' })
+})
+
+t.test('once the confirmation is resolved, what was not sent is dropped and nobody else is told', async (t) => {
+  for (const attempt of [failed, refused, busy(60_000), skipped(t0 + 5000), skipped(null)]) {
+    const { states, own } = after([queued], attempt, { confirmation: approved })
+    t.same(states, { telegram: 'dropped' })
+    t.match(own, { nextAt: null, error: 'resolved before it could be sent' })
+  }
+  t.same(after([queued], failed, { now: pending.deadline }).states, { telegram: 'dropped' }, 'also when it just lapsed')
+  t.same(after([queued], sent, { confirmation: approved }).states, { telegram: 'sent' }, 'what went out went out')
+})
