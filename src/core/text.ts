@@ -1,8 +1,17 @@
 // Text that agents wrote, made safe to show to people: nothing invisible, nothing that reorders, nothing unbounded.
 
-// C0 and C1 controls, zero-width and bidirectional marks, line separators, tag characters, lone surrogates.
-const invisible =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu
+// C0 and C1 controls, zero-width, blank and bidirectional marks, line separators, fillers, tag characters, lone
+// surrogates; joiners only beside ASCII, because emoji and many scripts need them.
+const invisible = new RegExp(
+  [
+    '[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad]',
+    '[\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]',
+    '[\\u{e0000}-\\u{e0fff}]',
+    '\\p{Cs}',
+    '(?<=[ -~])[\\u200c\\u200d]|[\\u200c\\u200d](?=[ -~])',
+  ].join('|'),
+  'gu',
+)
 
 /** Writes each control, zero-width and bidirectional character as \u{hex}; newlines and tabs stay. */
 export function visible(text: string): string {

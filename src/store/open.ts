@@ -41,11 +41,18 @@ export function openDatabase(path: string): OpenDatabase {
 /** One name for one file, however it was spelled, so that the lock cannot be walked around. */
 function locate(path: string): string {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path))
     return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
   } catch (error) {
     throw explain(error, path)
   }
+}
+
+/** Level by level: Node's own recursion never ends where a folder exists that can hold no other, as in /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
 }
 
 /**

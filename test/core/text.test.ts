@@ -5,12 +5,14 @@ import { cut, visible, visibleLine } from '../../src/core/text.js'
 t.test('control, zero-width and bidirectional characters become visible; newlines and tabs stay', async (t) => {
   t.equal(visible('a\u001b[31mb\u202ec\u0000\u200b\n\td'), 'a\\u{1b}[31mb\\u{202e}c\\u{0}\\u{200b}\n\td')
   t.equal(visible('x\u{e0041}y\ufeff'), 'x\\u{e0041}y\\u{feff}')
+  t.equal(visible('deploy_prod\u200cuction\u3164'), 'deploy_prod\\u{200c}uction\\u{3164}')
   t.equal(visible('half \ud800 a character'), 'half \\u{d800} a character')
   t.equal(visibleLine('a\nb\tc\rd'), 'a\\nb\\tc\\u{d}d')
 })
 
 t.test('ordinary text of any language is left alone', async (t) => {
-  for (const text of ['Grüße', 'मस्ते', '日本語', '👩‍👩‍👧 family', 'שלום']) t.equal(visibleLine(text), text)
+  for (const text of ['Grüße', 'मस्ते', 'क्‍ष', 'می‌خواهم', '日本語', '👩‍👩‍👧 family', 'שלום', '❤️'])
+    t.equal(visibleLine(text), text)
 })
 
 t.test('nothing that a terminal or a reader could be tricked with survives', async () => {

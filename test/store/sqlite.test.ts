@@ -123,6 +123,10 @@ t.test('what is no database, or cannot be one, is refused with a clear sentence'
   writeFileSync(text, 'this is not a database, but it is long enough to look at: '.repeat(50))
   t.throws(() => openSqliteStore(text), { name: 'StoreRefused', message: /not a SQLite database/ })
   t.throws(() => openSqliteStore(folder), { name: 'StoreRefused', message: /Cannot open the database/ })
+  t.throws(() => openSqliteStore('/proc/nowhere/test.db'), {
+    name: 'StoreRefused',
+    message: /Cannot open the database/,
+  })
   t.throws(() => openSqliteStore(join(text, 'below.db')), { name: 'StoreRefused', message: /Cannot open the database/ })
 })
 
