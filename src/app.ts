@@ -66,6 +66,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const app: Api = Fastify({
     bodyLimit,
     requestTimeout: requestTimeoutMs,
+    // While draining, a request that still comes in on an open connection is served, and the connection closed after it.
+    return503OnClosing: false,
     genReqId: numberRequests(),
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
