@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from './config.js'
 import type { Api } from './routes/api.js'
-import { refuseSocket } from './routes/guard.js'
+import { guardServer, refuseSocket } from './routes/guard.js'
 
 /** How often a drain looks for connections that have nothing left to do: it ends at most this late. */
 const idleSweepMs = 50
@@ -50,10 +50,11 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
 }
 
 function listenWeb(app: Api, host: string, port: number): Promise<Server> {
-  const server = createServer((request, response) => app.routing(request, response))
+  const server = createServer({ requireHostHeader: false }, (request, response) => app.routing(request, response))
   const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
   Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
   server.on('clientError', refuseSocket)
+  guardServer(server)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => resolve(server))
