@@ -578,6 +578,16 @@ t.test(`${total} malformed requests are refused properly and change nothing (SEE
   t.equal((await program.call('POST', `/confirm/${pending}/approve`)).status, 200, 'and works')
 })
 
+t.test('headers far above the limit are answered, not cut off, while they are still being sent', async (t) => {
+  const program = await start(t, { flags: ['--web-port', '0'] })
+  for (const port of [program.port, program.webPort!]) {
+    const wire = await dial(t, port)
+    wire.socket.write('GET /audit HTTP/1.1\r\nHost: x\r\n')
+    for (let i = 0; i < 200; i++) wire.socket.write(`X-${i}: ${'x'.repeat(8000)}\r\n`)
+    t.match(await wire.answer(), { status: 431, body: { code: 'headers_too_large' } })
+  }
+})
+
 t.test('a body far above the limit is answered, not cut off, while it is still being sent', async (t) => {
   const program = await start(t, { flags: ['--web-port', '0', '--flood-limit', '0'] })
   for (const port of [program.port, program.webPort!]) {
