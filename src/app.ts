@@ -15,7 +15,7 @@ import { auditRoutes } from './routes/audit.js'
 import { confirmRoutes } from './routes/confirm.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
-import { answerUnknown, guard, refuseSocket } from './routes/guard.js'
+import { answerUnknown, guard, guardServer, refuseSocket } from './routes/guard.js'
 import { healthRoutes } from './routes/health.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { whitelistRoutes } from './routes/whitelist.js'
@@ -71,7 +71,10 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     genReqId: numberRequests(),
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
+    // Asked for by guard(), whose refusal has a body.
+    http: { requireHostHeader: false },
   })
+  guardServer(app.server)
   useZod(app)
   parseBodies(app)
   app.setErrorHandler(handleError)

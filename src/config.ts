@@ -36,6 +36,8 @@ interface Setting {
   takes: string
   help: string
   default?: string | number | boolean
+  /** Never shown, not even when it is wrong. */
+  secret?: true
   schema: z.ZodType
 }
 
@@ -128,6 +130,7 @@ export const settings = {
     env: 'TELEGRAM_BOT_TOKEN',
     takes: 'TOKEN',
     help: 'Telegram bot that announces confirmations',
+    secret: true,
     schema: text,
   },
   telegramHomeChannel: {
@@ -147,6 +150,7 @@ export const settings = {
     env: 'DISCORD_BOT_TOKEN',
     takes: 'TOKEN',
     help: 'Discord bot that announces confirmations when Telegram does not',
+    secret: true,
     schema: text,
   },
   discordHomeChannel: {
@@ -159,6 +163,7 @@ export const settings = {
     env: 'DISCORD_WEBHOOK_URL',
     takes: 'URL',
     help: 'Discord webhook, used when no bot is configured',
+    secret: true,
     schema: httpUrl,
   },
   discordApiBase: {
@@ -222,7 +227,7 @@ export function readInvocation(argv: string[], env: Env): Invocation {
     if (parsed.success) raw[key] = parsed.data
     else
       problems.push(
-        `${name}: ${parsed.error.issues[0]!.message}${setting.takes === 'TOKEN' ? '' : ` (it is ${JSON.stringify(value)})`}`,
+        `${name}: ${parsed.error.issues[0]!.message}${setting.secret === true ? '' : ` (it is ${JSON.stringify(value)})`}`,
       )
   }
   const config = raw as Config

@@ -3,7 +3,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from './config.js'
 import type { Api } from './routes/api.js'
-import { refuseSocket } from './routes/guard.js'
+import { guardServer, refuseSocket } from './routes/guard.js'
+
+/** How often a drain looks for connections that have nothing left to do: it ends at most this late. */
+const idleSweepMs = 50
 
 export interface Listening {
   /** Where the API is reached from this machine. */
@@ -35,21 +38,23 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
     url: urlOf(host, app.server),
     webUrl: web === null ? null : urlOf(host, web),
     async close(deadlineMs) {
-      const timer = setTimeout(() => {
-        app.server.closeAllConnections()
-        web?.closeAllConnections()
-      }, deadlineMs)
+      const servers = web === null ? [app.server] : [app.server, web]
+      const timer = setTimeout(() => servers.forEach((server) => server.closeAllConnections()), deadlineMs)
+      // Once its request is answered, a connection is idle, and nothing else would end it before the deadline.
+      const sweep = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), idleSweepMs)
       await Promise.all([app.close(), web === null ? null : closeServer(web)])
       clearTimeout(timer)
+      clearInterval(sweep)
     },
   }
 }
 
 function listenWeb(app: Api, host: string, port: number): Promise<Server> {
-  const server = createServer((request, response) => app.routing(request, response))
+  const server = createServer({ requireHostHeader: false }, (request, response) => app.routing(request, response))
   const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
   Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
   server.on('clientError', refuseSocket)
+  guardServer(server)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => resolve(server))

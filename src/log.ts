@@ -13,7 +13,8 @@ export function createLogger(level: string, terminal: boolean, destination?: Des
     (terminal
       ? pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
       : // Lines are written in the background: the history is in the database, and a slow pipe must not slow an answer.
-        pino.destination({ dest: 1, sync: false }))
+        // Without a least length, flush() would not wait for the write that is under way.
+        pino.destination({ dest: 1, sync: false, minLength: 1 }))
   return pino(
     {
       level,

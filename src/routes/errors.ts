@@ -11,6 +11,7 @@ type HttpCode =
   | 'method_not_allowed'
   | 'body_too_large'
   | 'unsupported_media_type'
+  | 'expectation_failed'
   | 'cross_origin'
   | 'flood_limited'
   | 'headers_too_large'
@@ -35,6 +36,7 @@ export const problems = {
   already_resolved: { status: 409, title: 'Already resolved' },
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  expectation_failed: { status: 417, title: 'Expectation failed' },
   rate_limited: { status: 429, title: 'Too many confirmations' },
   flood_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Headers too large' },
@@ -97,6 +99,9 @@ export function createErrorHandler(log: ErrorLog) {
       const { id, method, routeOptions } = request
       log.error({ request_id: id, method, route: routeOptions?.url, err: error }, problem.code)
     }
+    // Fastify would close on a client that is still sending, which resets the connection: the answer would be lost. What
+    // is left of the body is read and dropped instead, until the request times out.
+    if (problem.code === 'body_too_large') void reply.removeHeader('connection')
     void sendProblem(reply, problem)
   }
 }

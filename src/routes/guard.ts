@@ -1,10 +1,14 @@
 // What stands before and behind the routes: headers for every answer, no changes from other sites, clear answers for
 // paths, methods and bytes that fit nothing.
-import type { Socket } from 'node:net'
+import type { Server } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { Api } from './api.js'
 import { Problem, problemBody, problems } from './errors.js'
 import type { Route } from './openapi.js'
+
+/** How long a refused client may go on sending, and take to read why. */
+const lingerMs = 1000
 
 export function guard(app: Api): void {
   let closing = false
@@ -17,6 +21,8 @@ export function guard(app: Api): void {
     void reply.header('x-content-type-options', 'nosniff')
     if (closing) {
       done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
+    } else if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      done(new Problem('invalid_request', 'An HTTP/1.1 request must have a Host header.'))
     } else if (isCrossOrigin(request)) {
       done(new Problem('cross_origin', 'A page of another site may not change anything here. Nothing was done.'))
     } else done()
@@ -51,8 +57,22 @@ export function answerUnknown(app: Api, routes: Route[]): void {
   })
 }
 
+/** Refuses what Node would answer without a body, or not at all, before any route is asked. */
+export function guardServer(server: Server): void {
+  server.on('checkExpectation', (_request, response) => {
+    const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
+    const { status, headers, body } = render(problem)
+    response.writeHead(status, headers).end(body)
+  })
+  server.on('connect', (_request, socket) => {
+    refuse(socket, new Problem('method_not_allowed', 'This is not a proxy; it does not take CONNECT.'))
+  })
+}
+
 /** Bytes that are no HTTP request, or too much of one: answered on the bare socket. */
-export function refuseSocket(error: Error & { code?: string }, socket: Socket): void {
+export function refuseSocket(error: Error & { code?: string }, socket: Duplex): void {
+  // What comes after the bytes that were refused is refused with them.
+  if (socket.writableEnded) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -63,10 +83,28 @@ export function refuseSocket(error: Error & { code?: string }, socket: Socket): 
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new Problem('request_timeout', 'The request took too long to arrive.')
         : new Problem('invalid_request', 'This is not a valid HTTP/1.1 request.')
-  const { status, title } = problems[problem.code]
+  refuse(socket, problem)
+}
+
+/**
+ * Says so and closes. Not at once: closing on a client that still sends resets the connection, and the answer is lost.
+ */
+function refuse(socket: Duplex, problem: Problem): void {
+  const { status, title, headers, body } = render(problem)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.on('error', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+function render(problem: Problem) {
   const body = JSON.stringify(problemBody(problem, 'none'))
-  socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const headers = {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  }
+  return { ...problems[problem.code], headers, body }
 }

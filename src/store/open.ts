@@ -1,6 +1,6 @@
 // Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
-import { existsSync, mkdirSync, realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { applicationId, migrations } from './migrations.js'
 import { StoreRefused } from './store.js'
@@ -42,7 +42,9 @@ export function openDatabase(path: string): OpenDatabase {
 function locate(path: string): string {
   try {
     makeFolder(dirname(path))
-    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+    // Made here if need be: a link to a file that is not there yet has no real path.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+    return realpathSync(path)
   } catch (error) {
     throw explain(error, path)
   }

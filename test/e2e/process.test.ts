@@ -1,0 +1,434 @@
+// The process as its operator meets it: flags, messages, exit codes, signals, the log.
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { settings } from '../../src/config.js'
+import { temporaryFolder } from '../support.js'
+import { attach, caller, dial, httpRequest, launch, root, run, start } from './program.js'
+
+const anyPorts = ['--port', '0', '--web-port', 'off']
+
+/** A port that is taken for as long as the test runs. */
+async function takenPort(t: Test): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as { port: number }).port
+}
+
+/** A port that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+// -- what it says before it starts -----------------------------------------------------------------------------------
+
+t.test('--help names every flag and every variable, and exits 0', async (t) => {
+  for (const flag of ['--help', '-h']) {
+    const { code, stdout, stderr } = await run(t, [flag])
+    t.equal(code, 0)
+    t.equal(stderr, '')
+    for (const setting of Object.values(settings)) {
+      t.ok(stdout.includes(setting.env), setting.env)
+      if ('flag' in setting) t.ok(stdout.includes(`--${setting.flag} `), `--${setting.flag}`)
+      if ('default' in setting && setting.default !== false)
+        t.ok(stdout.includes(`(default ${setting.default})`), `the default of ${setting.env}`)
+    }
+    for (const word of ['Usage: holdpoint', 'serve', '--config FILE', '--help', '--version', 'HERMES_HOME'])
+      t.ok(stdout.includes(word), word)
+  }
+})
+
+t.test('--help also answers when something else is wrong', async (t) => {
+  const { code, stdout } = await run(t, ['--help', '--port', 'none'], { CONFIRMATION_PORT: 'x' })
+  t.equal(code, 0)
+  t.match(stdout, /^Holdpoint holds/)
+})
+
+t.test('--version says the version of package.json', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  for (const flag of ['--version', '-V']) t.match(await run(t, [flag]), { code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+const refusedArguments: [args: string[], sentence: RegExp][] = [
+  [['--colour'], /--colour: there is no such flag; see --help/],
+  [['-x'], /-x: there is no such flag/],
+  [['start'], /start: there is no such command; see --help/],
+  [['serve', 'now'], /now: there is no such command/],
+  [['--port'], /--port: needs a value/],
+  [['--port='], /--port: needs a value/],
+  [['--port', '70000'], /--port: must be a whole number from 0 to 65535 \(it is "70000"\)/],
+  [['--db-path', ''], /--db-path: needs a value/],
+  [['--host', '0.0.0.0'], /--host: "0\.0\.0\.0" is not a loopback address, .*--insecure/],
+  [['--host', '::'], /--host: "::" is not a loopback address/],
+  [['--host', 'example.org'], /not a loopback address/],
+  [['--host', '127.0.0.1.example.org'], /not a loopback address/],
+  [['--insecure=maybe'], /--insecure: must be true or false/],
+  [['--port', '7000', '--web-port', '7000'], /--web-port: 7000 is already --port/],
+  [['--config', '/nowhere/holdpoint.yaml'], /--config: cannot read \/nowhere\/holdpoint\.yaml/],
+]
+t.test('a flag or command that does not fit is refused by its name, with exit code 2', async (t) => {
+  const answers = await Promise.all(refusedArguments.map(([args]) => run(t, args)))
+  for (const [index, [args, sentence]] of refusedArguments.entries()) {
+    const { code, stdout, stderr } = answers[index]!
+    t.equal(code, 2, args.join(' '))
+    t.match(stderr, sentence)
+    t.equal(stdout, '')
+  }
+})
+
+t.test('every problem with the settings is listed at once, each by the name to fix', async (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'holdpoint.yaml')
+  writeFileSync(file, 'rate_limit: many\ncolour: red\n')
+  const { code, stderr } = await run(t, ['--config', file, '--port', 'none', '--shiny', 'begin'], {
+    HOME: folder,
+    CONFIRMATION_WEB_PORT: '-1',
+    CONFIRMATION_LOG_LEVEL: 'loud',
+    CONFIRMATION_HOST: '0.0.0.0',
+    DISCORD_HOME_CHANNEL: 'general',
+    TELEGRAM_API_BASE: 'ftp://example.org',
+  })
+  t.equal(code, 2)
+  const [headline, ...lines] = stderr.trimEnd().split('\n')
+  t.equal(headline, 'Holdpoint cannot start with these settings:')
+  const names = lines.map((line) => /^ {2}- (.*?): /.exec(line)?.[1])
+  t.same(
+    names.sort(),
+    [
+      '--host',
+      '--port',
+      '--shiny',
+      'begin',
+      'CONFIRMATION_LOG_LEVEL',
+      'CONFIRMATION_WEB_PORT',
+      'DISCORD_HOME_CHANNEL',
+      'TELEGRAM_API_BASE',
+      'colour in the configuration file',
+      'rate_limit in the configuration file',
+    ].sort(),
+  )
+  t.notOk(existsSync(join(folder, '.hermes')), 'and nothing was created')
+})
+
+t.test('--insecure lets it listen beyond loopback, with a warning', async (t) => {
+  const program = await start(t, { flags: ['--host', '0.0.0.0', '--insecure'] })
+  t.match(await program.logLine(/not on loopback/), { level: 'warn', host: '0.0.0.0' })
+  t.equal((await program.call('GET', '/health')).status, 200)
+})
+
+// -- the database file -----------------------------------------------------------------------------------------------
+
+t.test('a second process on the same database is refused, whatever the path is called', async (t) => {
+  const first = await start(t)
+  const folder = temporaryFolder(t)
+  const link = join(folder, 'link.db')
+  const linkedFolder = join(folder, 'linked')
+  symlinkSync(first.dbPath, link)
+  symlinkSync(join(first.dbPath, '..'), linkedFolder)
+  for (const path of [first.dbPath, link, join(linkedFolder, 'test.db')]) {
+    const { code, stderr } = await run(t, [...anyPorts, '--db-path', path])
+    t.equal(code, 1)
+    t.match(stderr, /^The database .* is in use by another Holdpoint\. Stop that one first, or choose .*--db-path\.\n$/)
+  }
+  t.equal((await first.submit()).status, 202, 'the first one is not disturbed')
+  await first.crash()
+  const next = await start(t, { dbPath: link })
+  t.equal((await next.call('GET', '/health')).body.pending_count, 1, 'a killed process leaves no lock behind')
+})
+
+t.test('a link to a database that is not there yet is one database too', async (t) => {
+  const folder = temporaryFolder(t)
+  const link = join(folder, 'link.db')
+  symlinkSync(join(folder, 'real.db'), link)
+  await start(t, { dbPath: link })
+  const { code, stderr } = await run(t, [...anyPorts, '--db-path', join(folder, 'real.db')])
+  t.equal(code, 1)
+  t.match(stderr, /in use by another Holdpoint/)
+})
+
+t.test('a database of a newer Holdpoint is refused and left as it was', async (t) => {
+  const first = await start(t)
+  await first.stop()
+  const db = new Database(first.dbPath)
+  db.pragma('user_version = 4711')
+  db.close()
+  const before = readFileSync(first.dbPath)
+  const { code, stderr } = await run(t, [...anyPorts, '--db-path', first.dbPath])
+  t.equal(code, 1)
+  t.match(stderr, /was written by a newer Holdpoint \(schema 4711; this one knows \d+\)\. Upgrade Holdpoint/)
+  t.ok(readFileSync(first.dbPath).equals(before))
+})
+
+t.test("another program's database is refused and left as it was", async (t) => {
+  const dbPath = join(temporaryFolder(t), 'other.db')
+  const db = new Database(dbPath)
+  db.exec('CREATE TABLE confirmations (id TEXT); INSERT INTO confirmations VALUES (1)')
+  db.close()
+  const before = readFileSync(dbPath)
+  const { code, stderr } = await run(t, [...anyPorts, '--db-path', dbPath])
+  t.equal(code, 1)
+  t.match(stderr, /is the database of another program .* It was left untouched/)
+  t.ok(readFileSync(dbPath).equals(before))
+})
+
+t.test('files that are no database are refused and left as they were', async (t) => {
+  const folder = temporaryFolder(t)
+  const prose = join(folder, 'notes.txt')
+  writeFileSync(prose, 'Dear diary, '.repeat(1000))
+  const cases: [path: string, sentence: RegExp][] = [
+    [prose, /not a SQLite database; choose another file with --db-path/],
+    [folder, /Cannot open the database/],
+    [join(prose, 'below.db'), /Cannot open the database/],
+  ]
+  for (const [path, sentence] of cases) {
+    const { code, stderr } = await run(t, [...anyPorts, '--db-path', path])
+    t.equal(code, 1, path)
+    t.match(stderr, sentence)
+    t.notMatch(stderr, /\n {4}at /, 'a sentence, not a stack')
+  }
+  t.equal(readFileSync(prose, 'utf8'), 'Dear diary, '.repeat(1000))
+})
+
+t.test('without --db-path the database is made in HERMES_HOME, for its owner only', async (t) => {
+  const folder = temporaryFolder(t)
+  const home = join(folder, 'hermes', 'home')
+  const inHermes = launch(t, anyPorts, { HERMES_HOME: home })
+  await inHermes.logLine(/is ready/)
+  t.equal(statSync(home).mode & 0o777, 0o700)
+  t.equal(statSync(join(home, 'confirmation_audit.db')).mode & 0o777, 0o600)
+
+  const inHome = launch(t, anyPorts, { HOME: folder })
+  await inHome.logLine(/is ready/)
+  t.ok(existsSync(join(folder, '.hermes', 'confirmation_audit.db')))
+})
+
+// -- settings and ports ----------------------------------------------------------------------------------------------
+
+t.test('flags win over the environment, the environment over the file, the file over the defaults', async (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'holdpoint.yaml')
+  writeFileSync(file, 'rate_limit: 3\nport: 0\nweb_port: off\nrate_window: 77\n')
+  const limitOf = async (args: string[], env: Record<string, string>, name: string) => {
+    const dbPath = join(folder, name)
+    const program = await attach(t, launch(t, ['--db-path', dbPath, ...args], env), dbPath)
+    t.equal(program.webPort, undefined, 'what only the file says holds in each case')
+    const answer = await program.submit()
+    await program.stop()
+    return answer.headers['ratelimit-policy']
+  }
+  const env = { CONFIRMATION_RATE_LIMIT: '5', CONFIRMATION_CONFIG: file }
+  t.equal(await limitOf(['--rate-limit', '7'], env, '1.db'), '"action";q=7;w=77')
+  t.equal(await limitOf([], env, '2.db'), '"action";q=5;w=77')
+  t.equal(await limitOf(['--config', file], {}, '3.db'), '"action";q=3;w=77')
+  t.equal(await limitOf(anyPorts, {}, '4.db'), '"action";q=10;w=3600')
+})
+
+t.test('a misspelt variable is warned about', async (t) => {
+  const program = await start(t, { env: { CONFIRMATION_PROT: '1', TELEGRAM_BOT_TOKEN: '1:x' } })
+  t.match(await program.logLine(/CONFIRMATION_PROT/), { level: 'warn' })
+  t.match(await program.logLine(/TELEGRAM_HOME_CHANNEL is not/), { level: 'warn' })
+})
+
+t.test('a port in use is a sentence that says which, and frees the database', async (t) => {
+  const port = String(await takenPort(t))
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  for (const [args, flag] of [
+    [['--port', port, '--web-port', 'off'], '--port'],
+    [['--port', '0', '--web-port', port], '--web-port'],
+  ] as const) {
+    const { code, stderr } = await run(t, [...args, '--db-path', dbPath])
+    t.equal(code, 1)
+    t.match(stderr, new RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. Choose another with ${flag}`))
+  }
+  t.equal((await (await start(t, { dbPath })).call('GET', '/ready')).status, 200)
+})
+
+t.test('the web port answers the same service; off turns it off', async (t) => {
+  const program = await start(t, { flags: ['--web-port', '0'] })
+  const web = caller(t, program.webPort!)
+  const { id } = (await program.submit()).body
+  t.equal((await web('GET', `/confirm/${id}`)).body.status, 'pending')
+  t.equal((await web('POST', `/confirm/${id}/approve`)).status, 200)
+  t.equal((await program.call('GET', `/confirm/${id}`)).body.status, 'approved')
+  t.match(await web('GET', '/nothing'), { status: 404, body: { code: 'no_such_route' } })
+
+  const without = await start(t, { flags: ['--web-port', 'off'] })
+  t.notOk('web' in without.ready)
+})
+
+// -- the end ---------------------------------------------------------------------------------------------------------
+
+/** Keeps every write waiting, as a slow disk would, until it is called off. */
+function holdWrites(t: Test, dbPath: string): () => void {
+  const db = new Database(dbPath)
+  db.exec('BEGIN IMMEDIATE')
+  t.teardown(() => db.close())
+  return () => db.exec('ROLLBACK')
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal}: what is under way is answered, nothing new is taken, and it exits 0`, async (t) => {
+    const program = await start(t, { flags: ['--web-port', '0'] })
+    const ports = [program.port, program.webPort!]
+    const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
+    const request = httpRequest('POST', '/confirm', body)
+
+    const idle = await Promise.all(ports.map((port) => dial(t, port)))
+    for (const wire of idle) {
+      wire.socket.write(httpRequest('GET', '/health'))
+      t.equal((await wire.answer())?.status, 200)
+    }
+    const slow = await Promise.all(ports.map((port) => dial(t, port)))
+    for (const wire of slow) wire.socket.write(request.subarray(0, -20))
+    const letGo = holdWrites(t, program.dbPath)
+    const running = await Promise.all(ports.map((port) => dial(t, port)))
+    for (const wire of running) wire.socket.write(request)
+    // Answered after what was written before it on other connections has been taken in.
+    for (let i = 0; i < 3; i++) await program.call('GET', '/health')
+
+    program.child.kill(signal)
+    const signalled = performance.now()
+    await program.logLine(/^draining$/)
+    for (const port of ports) await t.rejects(dial(t, port), { code: 'ECONNREFUSED' }, 'new connections are refused')
+    for (const wire of slow) wire.socket.write(request.subarray(-20))
+    letGo()
+    for (const wire of [...running, ...slow]) {
+      const answer = await wire.answer()
+      t.equal(answer?.status, 202, 'a request under way is answered')
+    }
+    t.match(await program.exited, { code: 0, signal: null })
+    t.ok(performance.now() - signalled < 10_000, 'within ten seconds')
+    t.equal(program.stderr(), '')
+    t.equal(program.logged().at(-1)?.msg, 'stopped')
+
+    const next = await start(t, { dbPath: program.dbPath })
+    t.equal((await next.call('GET', '/health')).body.pending_count, 4, 'and all of it is on record')
+  })
+}
+
+t.test('clients that hold half a request cannot keep it from ending', async (t) => {
+  const program = await start(t, { flags: ['--web-port', '0'] })
+  for (const port of [program.port, program.webPort!]) {
+    const silent = await dial(t, port)
+    const head = await dial(t, port)
+    head.socket.write('POST /confirm HTTP/1.1\r\nHost: x\r\nContent-')
+    const body = await dial(t, port)
+    body.socket.write(httpRequest('POST', '/confirm', { action: 'a', description: 'b' }).subarray(0, -5))
+    const refused = await dial(t, port)
+    refused.socket.write('no HTTP at all\r\n\r\n')
+    t.equal((await refused.answer())?.status, 400)
+    t.ok(silent)
+  }
+  for (let i = 0; i < 3; i++) await program.call('GET', '/health')
+  const signalled = performance.now()
+  t.match(await program.stop(), { code: 0, signal: null })
+  t.ok(performance.now() - signalled < 10_000, 'within ten seconds')
+  const next = await start(t, { dbPath: program.dbPath })
+  t.same(await next.events(), [], 'and what was never complete was never done')
+})
+
+t.test('a request that follows on a busy connection while it drains is served too', async (t) => {
+  const program = await start(t)
+  const letGo = holdWrites(t, program.dbPath)
+  const wire = await dial(t, program.port)
+  const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
+  wire.socket.write(httpRequest('POST', '/confirm', body))
+  for (let i = 0; i < 3; i++) await program.call('GET', '/health')
+  program.child.kill('SIGTERM')
+  await program.logLine(/^draining$/)
+  wire.socket.write(httpRequest('POST', '/confirm', body))
+  letGo()
+  t.equal((await wire.answer())?.status, 202)
+  t.match(await wire.answer(), { status: 202, headers: { connection: 'close' } })
+  t.match(await program.exited, { code: 0 })
+  const next = await start(t, { dbPath: program.dbPath })
+  t.equal((await next.call('GET', '/health')).body.pending_count, 2)
+})
+
+// -- the log ---------------------------------------------------------------------------------------------------------
+
+t.test('off a terminal the log is JSON, one line an event, and never shows a token', async (t) => {
+  const secret = '8123456789:AAH-very_secret_token_of_the_bot'
+  const discordSecret = 'MTk4NjIyNDgzNDcxOTI1MjQ4.secret.of-the-other-bot'
+  const nobody = `http://127.0.0.1:${await closedPort()}`
+  const program = await start(t, {
+    flags: ['--log-level', 'trace'],
+    env: {
+      TELEGRAM_BOT_TOKEN: secret,
+      TELEGRAM_HOME_CHANNEL: '-100123',
+      TELEGRAM_API_BASE: nobody,
+      DISCORD_BOT_TOKEN: discordSecret,
+      DISCORD_HOME_CHANNEL: '123456',
+      DISCORD_API_BASE: nobody,
+    },
+  })
+  const { id } = (await program.submit()).body
+  await program.logLine(/telegram does not answer/)
+  await program.logLine(/discord does not answer/)
+  t.match(await program.logLine(/no chat took the message/), { level: 'warn', id, action: 'send_mail' })
+  await program.call('POST', `/confirm/${id}/approve`, { approver: 'alice' })
+  const record = (await program.call('GET', `/confirm/${id}`)).body
+  const events = await program.events()
+  await program.stop()
+  const approvals = program.logged().filter((line) => line.msg === 'approved')
+  t.match(approvals, [{ level: 'info', id, action: 'send_mail', actor: 'alice', via: 'http' }])
+  t.equal(approvals.length, 1)
+  const all = program.stdout() + program.stderr() + JSON.stringify([record, events])
+  for (const part of [secret, discordSecret, 'very_secret', 'of-the-other-bot'])
+    t.notOk(all.includes(part), 'no token anywhere')
+})
+
+t.test('a token that is no good is not shown either', async (t) => {
+  const { code, stderr } = await run(t, ['--port', 'x'], {
+    DISCORD_WEBHOOK_URL: 'ftp://discord.com/api/webhooks/1/secret-part',
+  })
+  t.equal(code, 2)
+  t.match(stderr, /DISCORD_WEBHOOK_URL: must be an http or https URL/)
+  t.notMatch(stderr, /secret-part/)
+})
+
+t.test("agents' text cannot write to the operator's terminal", async (t) => {
+  const program = await start(t, { flags: ['--log-level', 'trace'] })
+  const hostile = '\u001b[2J\u001b]0;owned\u0007\r\nINFO approved\u202e\u009b31m\u2028'
+  const { id } = (
+    await program.submit({ action: `a${hostile}b`, description: hostile, requester: hostile, session_key: hostile })
+  ).body
+  await program.call('POST', `/confirm/${id}/deny`, { denier: `bob${hostile}`, reason: hostile })
+  await program.call('POST', '/whitelist', { action: `a${hostile}b`, granted_by: hostile, reason: hostile })
+  await program.call('POST', '/whitelist', { action: 'wipe_database', granted_by: hostile })
+  await program.call('GET', '/\u001b[2J'.replace('\u001b', '%1b'))
+  await program.stop()
+  const out = program.stdout() + program.stderr()
+  t.match(out, /denied/, 'something was said')
+  // eslint-disable-next-line no-control-regex
+  t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
+  for (const line of program.logged())
+    // Also not to who reads the fields after parsing.
+    // eslint-disable-next-line no-control-regex
+    t.notMatch(Object.values(line).join(' '), /[\u0000-\u001f\u007f-\u009f\u2028\u202e]/)
+})
+
+t.test('a log that nobody reads any more does not stop the service', async (t) => {
+  const program = await start(t)
+  program.child.stdout!.destroy()
+  program.child.stderr!.destroy()
+  for (let i = 0; i < 3; i++) t.equal((await program.submit()).status, 202)
+  t.equal((await program.call('GET', '/health')).body.pending_count, 3)
+  t.match(await program.stop(), { code: 0, signal: null })
+})
+
+t.test('a folder that cannot be written is a sentence', async (t) => {
+  const folder = join(temporaryFolder(t), 'taken')
+  mkdirSync(folder)
+  mkdirSync(join(folder, 'test.db.lock'))
+  const { code, stderr } = await run(t, [...anyPorts, '--db-path', join(folder, 'test.db')])
+  t.equal(code, 1)
+  t.match(stderr, /^Cannot open the database .*Check that the folder exists and is writable/)
+})
