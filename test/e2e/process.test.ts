@@ -1,4 +1,4 @@
-// The process as its operator meets it: flags, messages, exit codes, signals, the log.
+// The process as its operator meets it: flags, messages, exit codes, files, ports.
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { settings } from '../../src/config.js'
 import { temporaryFolder } from '../support.js'
-import { attach, caller, dial, httpRequest, launch, root, run, start } from './program.js'
+import { attach, caller, launch, root, run, start } from './program.js'
 
 const anyPorts = ['--port', '0', '--web-port', 'off']
 
@@ -16,15 +16,6 @@ async function takenPort(t: Test): Promise<number> {
   await new Promise((resolve) => server.once('listening', resolve))
   t.teardown(() => server.close())
   return (server.address() as { port: number }).port
-}
-
-/** A port that nobody listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 // -- what it says before it starts -----------------------------------------------------------------------------------
@@ -196,6 +187,15 @@ t.test('files that are no database are refused and left as they were', async (t)
   t.equal(readFileSync(prose, 'utf8'), 'Dear diary, '.repeat(1000))
 })
 
+t.test('a folder that cannot be written is a sentence', async (t) => {
+  const folder = join(temporaryFolder(t), 'taken')
+  mkdirSync(folder)
+  mkdirSync(join(folder, 'test.db.lock'))
+  const { code, stderr } = await run(t, [...anyPorts, '--db-path', join(folder, 'test.db')])
+  t.equal(code, 1)
+  t.match(stderr, /^Cannot open the database .*Check that the folder exists and is writable/)
+})
+
 t.test('without --db-path the database is made in HERMES_HOME, for its owner only', async (t) => {
   const folder = temporaryFolder(t)
   const home = join(folder, 'hermes', 'home')
@@ -261,174 +261,4 @@ t.test('the web port answers the same service; off turns it off', async (t) => {
 
   const without = await start(t, { flags: ['--web-port', 'off'] })
   t.notOk('web' in without.ready)
-})
-
-// -- the end ---------------------------------------------------------------------------------------------------------
-
-/** Keeps every write waiting, as a slow disk would, until it is called off. */
-function holdWrites(t: Test, dbPath: string): () => void {
-  const db = new Database(dbPath)
-  db.exec('BEGIN IMMEDIATE')
-  t.teardown(() => db.close())
-  return () => db.exec('ROLLBACK')
-}
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal}: what is under way is answered, nothing new is taken, and it exits 0`, async (t) => {
-    const program = await start(t, { flags: ['--web-port', '0'] })
-    const ports = [program.port, program.webPort!]
-    const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
-    const request = httpRequest('POST', '/confirm', body)
-
-    const idle = await Promise.all(ports.map((port) => dial(t, port)))
-    for (const wire of idle) {
-      wire.socket.write(httpRequest('GET', '/health'))
-      t.equal((await wire.answer())?.status, 200)
-    }
-    const slow = await Promise.all(ports.map((port) => dial(t, port)))
-    for (const wire of slow) wire.socket.write(request.subarray(0, -20))
-    const letGo = holdWrites(t, program.dbPath)
-    const running = await Promise.all(ports.map((port) => dial(t, port)))
-    for (const wire of running) wire.socket.write(request)
-    // Answered after what was written before it on other connections has been taken in.
-    for (let i = 0; i < 3; i++) await program.call('GET', '/health')
-
-    program.child.kill(signal)
-    const signalled = performance.now()
-    await program.logLine(/^draining$/)
-    for (const port of ports) await t.rejects(dial(t, port), { code: 'ECONNREFUSED' }, 'new connections are refused')
-    for (const wire of slow) wire.socket.write(request.subarray(-20))
-    letGo()
-    for (const wire of [...running, ...slow]) {
-      const answer = await wire.answer()
-      t.equal(answer?.status, 202, 'a request under way is answered')
-    }
-    t.match(await program.exited, { code: 0, signal: null })
-    t.ok(performance.now() - signalled < 10_000, 'within ten seconds')
-    t.equal(program.stderr(), '')
-    t.equal(program.logged().at(-1)?.msg, 'stopped')
-
-    const next = await start(t, { dbPath: program.dbPath })
-    t.equal((await next.call('GET', '/health')).body.pending_count, 4, 'and all of it is on record')
-  })
-}
-
-t.test('clients that hold half a request cannot keep it from ending', async (t) => {
-  const program = await start(t, { flags: ['--web-port', '0'] })
-  for (const port of [program.port, program.webPort!]) {
-    const silent = await dial(t, port)
-    const head = await dial(t, port)
-    head.socket.write('POST /confirm HTTP/1.1\r\nHost: x\r\nContent-')
-    const body = await dial(t, port)
-    body.socket.write(httpRequest('POST', '/confirm', { action: 'a', description: 'b' }).subarray(0, -5))
-    const refused = await dial(t, port)
-    refused.socket.write('no HTTP at all\r\n\r\n')
-    t.equal((await refused.answer())?.status, 400)
-    t.ok(silent)
-  }
-  for (let i = 0; i < 3; i++) await program.call('GET', '/health')
-  const signalled = performance.now()
-  t.match(await program.stop(), { code: 0, signal: null })
-  t.ok(performance.now() - signalled < 10_000, 'within ten seconds')
-  const next = await start(t, { dbPath: program.dbPath })
-  t.same(await next.events(), [], 'and what was never complete was never done')
-})
-
-t.test('a request that follows on a busy connection while it drains is served too', async (t) => {
-  const program = await start(t)
-  const letGo = holdWrites(t, program.dbPath)
-  const wire = await dial(t, program.port)
-  const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
-  wire.socket.write(httpRequest('POST', '/confirm', body))
-  for (let i = 0; i < 3; i++) await program.call('GET', '/health')
-  program.child.kill('SIGTERM')
-  await program.logLine(/^draining$/)
-  wire.socket.write(httpRequest('POST', '/confirm', body))
-  letGo()
-  t.equal((await wire.answer())?.status, 202)
-  t.match(await wire.answer(), { status: 202, headers: { connection: 'close' } })
-  t.match(await program.exited, { code: 0 })
-  const next = await start(t, { dbPath: program.dbPath })
-  t.equal((await next.call('GET', '/health')).body.pending_count, 2)
-})
-
-// -- the log ---------------------------------------------------------------------------------------------------------
-
-t.test('off a terminal the log is JSON, one line an event, and never shows a token', async (t) => {
-  const secret = '8123456789:AAH-very_secret_token_of_the_bot'
-  const discordSecret = 'MTk4NjIyNDgzNDcxOTI1MjQ4.secret.of-the-other-bot'
-  const nobody = `http://127.0.0.1:${await closedPort()}`
-  const program = await start(t, {
-    flags: ['--log-level', 'trace'],
-    env: {
-      TELEGRAM_BOT_TOKEN: secret,
-      TELEGRAM_HOME_CHANNEL: '-100123',
-      TELEGRAM_API_BASE: nobody,
-      DISCORD_BOT_TOKEN: discordSecret,
-      DISCORD_HOME_CHANNEL: '123456',
-      DISCORD_API_BASE: nobody,
-    },
-  })
-  const { id } = (await program.submit()).body
-  await program.logLine(/telegram does not answer/)
-  await program.logLine(/discord does not answer/)
-  t.match(await program.logLine(/no chat took the message/), { level: 'warn', id, action: 'send_mail' })
-  await program.call('POST', `/confirm/${id}/approve`, { approver: 'alice' })
-  const record = (await program.call('GET', `/confirm/${id}`)).body
-  const events = await program.events()
-  await program.stop()
-  const approvals = program.logged().filter((line) => line.msg === 'approved')
-  t.match(approvals, [{ level: 'info', id, action: 'send_mail', actor: 'alice', via: 'http' }])
-  t.equal(approvals.length, 1)
-  const all = program.stdout() + program.stderr() + JSON.stringify([record, events])
-  for (const part of [secret, discordSecret, 'very_secret', 'of-the-other-bot'])
-    t.notOk(all.includes(part), 'no token anywhere')
-})
-
-t.test('a token that is no good is not shown either', async (t) => {
-  const { code, stderr } = await run(t, ['--port', 'x'], {
-    DISCORD_WEBHOOK_URL: 'ftp://discord.com/api/webhooks/1/secret-part',
-  })
-  t.equal(code, 2)
-  t.match(stderr, /DISCORD_WEBHOOK_URL: must be an http or https URL/)
-  t.notMatch(stderr, /secret-part/)
-})
-
-t.test("agents' text cannot write to the operator's terminal", async (t) => {
-  const program = await start(t, { flags: ['--log-level', 'trace'] })
-  const hostile = '\u001b[2J\u001b]0;owned\u0007\r\nINFO approved\u202e\u009b31m\u2028'
-  const { id } = (
-    await program.submit({ action: `a${hostile}b`, description: hostile, requester: hostile, session_key: hostile })
-  ).body
-  await program.call('POST', `/confirm/${id}/deny`, { denier: `bob${hostile}`, reason: hostile })
-  await program.call('POST', '/whitelist', { action: `a${hostile}b`, granted_by: hostile, reason: hostile })
-  await program.call('POST', '/whitelist', { action: 'wipe_database', granted_by: hostile })
-  await program.call('GET', '/\u001b[2J'.replace('\u001b', '%1b'))
-  await program.stop()
-  const out = program.stdout() + program.stderr()
-  t.match(out, /denied/, 'something was said')
-  // eslint-disable-next-line no-control-regex
-  t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
-  for (const line of program.logged())
-    // Also not to who reads the fields after parsing.
-    // eslint-disable-next-line no-control-regex
-    t.notMatch(Object.values(line).join(' '), /[\u0000-\u001f\u007f-\u009f\u2028\u202e]/)
-})
-
-t.test('a log that nobody reads any more does not stop the service', async (t) => {
-  const program = await start(t)
-  program.child.stdout!.destroy()
-  program.child.stderr!.destroy()
-  for (let i = 0; i < 3; i++) t.equal((await program.submit()).status, 202)
-  t.equal((await program.call('GET', '/health')).body.pending_count, 3)
-  t.match(await program.stop(), { code: 0, signal: null })
-})
-
-t.test('a folder that cannot be written is a sentence', async (t) => {
-  const folder = join(temporaryFolder(t), 'taken')
-  mkdirSync(folder)
-  mkdirSync(join(folder, 'test.db.lock'))
-  const { code, stderr } = await run(t, [...anyPorts, '--db-path', join(folder, 'test.db')])
-  t.equal(code, 1)
-  t.match(stderr, /^Cannot open the database .*Check that the folder exists and is writable/)
 })

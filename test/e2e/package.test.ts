@@ -1,0 +1,64 @@
+// The package as others get it: packed, installed into an empty folder, and run from there.
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { homedir, hostname } from 'node:os'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { temporaryFolder } from '../support.js'
+import { root, start } from './program.js'
+
+const npm = async (cwd: string, ...args: string[]) =>
+  promisify(execFile)('npm', [...args, '--no-audit', '--no-fund', '--no-update-notifier'], { cwd })
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => !relative(folder, file).startsWith('node_modules'))
+}
+
+t.test('the package holds what is needed, installs into an empty folder and works from there', async (t) => {
+  const folder = temporaryFolder(t)
+  await npm(root, 'pack', '--pack-destination', folder)
+  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'))!
+  t.match(tarball, /^holdpoint-\d+\.\d+\.\d+.*\.tgz$/)
+
+  const home = join(folder, 'home')
+  cpSync(join(folder, tarball), join(home, tarball))
+  writeFileSync(join(home, 'package.json'), '{"private":true}')
+  // Without its scripts: compiling SQLite takes longer than all other tests. The repository has it compiled already.
+  await npm(home, 'install', '--ignore-scripts', '--prefer-offline', '--omit=dev', `./${tarball}`)
+  cpSync(
+    join(root, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'),
+    join(home, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'),
+  )
+
+  const installed = join(home, 'node_modules/holdpoint')
+  const files = filesBelow(installed).map((file) => relative(installed, file))
+  t.ok(files.includes('dist/src/server.js'))
+  t.ok(files.includes('openapi.yaml'))
+  t.same(
+    files.filter((file) => /test|bench|scripts|\.map$|\.ts$|tsbuildinfo/.test(file)),
+    [],
+    'no tests, no source maps, no sources',
+  )
+  const traces = [root.replace(/\/$/, ''), homedir(), hostname()].filter((trace) => trace.length > 4)
+  t.same(
+    files.filter((file) => traces.some((trace) => readFileSync(join(installed, file), 'utf8').includes(trace))),
+    [],
+    'no paths or names of this machine',
+  )
+
+  const bin = join(home, 'node_modules/.bin/holdpoint')
+  t.ok(existsSync(bin))
+  t.ok(statSync(bin).mode & 0o100, 'it can be executed')
+  const { stdout } = await promisify(execFile)(bin, ['--version'])
+  t.match(stdout, /^\d+\.\d+\.\d+/)
+  const program = await start(t, { file: bin })
+  const { body, status } = await program.submit()
+  t.equal(status, 202)
+  t.equal((await program.call('POST', `/confirm/${body.id}/approve`, { approver: 'alice' })).status, 200)
+  t.match((await program.call('GET', `/confirm/${body.id}`)).body, { status: 'approved', resolved_by: 'alice' })
+  t.equal((await program.stop()).code, 0)
+})
