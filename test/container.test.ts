@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { ConfigProblems, readInvocation } from '../src/config.js'
-import { startProgram } from './program.js'
+import { start as startProgram } from './e2e/program.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -92,7 +92,7 @@ t.test('the health check passes while the program answers, and fails when it doe
       const here = args.map((arg) => arg.replace('127.0.0.1:6000', address))
       execFile(process.execPath, here, (error) => resolve(error === null ? 0 : Number(error.code)))
     })
-  const { url } = await startProgram(t)
+  const { url } = (await startProgram(t)).ready
   t.equal(await check(url.replace('http://', '')), 0)
   t.equal(await check('127.0.0.1:1'), 1)
 })

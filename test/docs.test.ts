@@ -10,7 +10,7 @@ import { eventTypes } from '../src/audit/event.js'
 import { fileKey, helpText, settings } from '../src/config.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
-import { startProgram } from './program.js'
+import { start as startProgram } from './e2e/program.js'
 import { build } from './support.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -170,7 +170,7 @@ t.test('the working minute works, line by line', { skip: withoutCurl }, async (t
   const commands = lines.filter((line) => !line.startsWith('#'))
   t.equal(commands.length, answers.length)
 
-  const { url } = await startProgram(t)
+  const { url } = (await startProgram(t)).ready
   const printed = await runLines(t, lines, url)
   commands.forEach((command, index) => {
     const [pattern, answer] = answers[index]!

@@ -72,20 +72,23 @@ t.test('clients that hold half a request cannot keep it from ending', async (t) 
   t.same(await next.events(), [], 'and what was never complete was never done')
 })
 
-t.test('a request that follows on a busy connection while it drains is served too', async (t) => {
-  const program = await start(t)
-  const letGo = holdWrites(t, program.dbPath)
-  const wire = await dial(t, program.port)
-  const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
-  wire.socket.write(httpRequest('POST', '/confirm', body))
-  for (let i = 0; i < 3; i++) await program.call('GET', '/health')
-  program.child.kill('SIGTERM')
-  await program.logLine(/^draining$/)
-  wire.socket.write(httpRequest('POST', '/confirm', body))
-  letGo()
-  t.equal((await wire.answer())?.status, 202)
-  t.match(await wire.answer(), { status: 202, headers: { connection: 'close' } })
-  t.match(await program.exited, { code: 0 })
-  const next = await start(t, { dbPath: program.dbPath })
-  t.equal((await next.call('GET', '/health')).body.pending_count, 2)
-})
+t.test(
+  'a request that follows on a busy connection while it drains is refused, and the connection closed',
+  async (t) => {
+    const program = await start(t)
+    const letGo = holdWrites(t, program.dbPath)
+    const wire = await dial(t, program.port)
+    const body = { action: 'send_mail', description: 'Send the newsletter', timeout_seconds: 3600 }
+    wire.socket.write(httpRequest('POST', '/confirm', body))
+    for (let i = 0; i < 3; i++) await program.call('GET', '/health')
+    program.child.kill('SIGTERM')
+    await program.logLine(/^draining$/)
+    wire.socket.write(httpRequest('POST', '/confirm', body))
+    letGo()
+    t.equal((await wire.answer())?.status, 202)
+    t.match(await wire.answer(), { status: 503, headers: { connection: 'close' }, body: { code: 'shutting_down' } })
+    t.match(await program.exited, { code: 0 })
+    const next = await start(t, { dbPath: program.dbPath })
+    t.equal((await next.call('GET', '/health')).body.pending_count, 1)
+  },
+)
