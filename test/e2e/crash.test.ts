@@ -34,7 +34,7 @@ type Ledger = ReturnType<typeof createLedger>
 
 /** Submits, decides and whitelists from many connections, until so many answers came; then kills without warning. */
 async function loadAndKill(program: Program, ledger: Ledger, round: number, random: ReturnType<typeof createRandom>) {
-  const enough = 30 + random.below(400)
+  const enough = 20 + random.below(180)
   const open: string[] = []
   let answered = 0
   let killed = false

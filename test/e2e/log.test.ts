@@ -65,11 +65,11 @@ t.test("agents' text cannot write to the operator's terminal", async (t) => {
   await program.stop()
   const out = program.stdout() + program.stderr()
   t.match(out, /denied/, 'something was said')
-  // eslint-disable-next-line no-control-regex
+
   t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
   for (const line of program.logged())
     // Also not to who reads the fields after parsing.
-    // eslint-disable-next-line no-control-regex
+
     t.notMatch(Object.values(line).join(' '), /[\u0000-\u001f\u007f-\u009f\u2028\u202e]/)
 })
 

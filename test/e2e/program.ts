@@ -179,7 +179,7 @@ export function caller(t: Test, port: number): Program['call'] {
   t.teardown(() => pool.destroy())
   return async (method, path, body) => {
     const response = await pool.request({
-      method: method as 'GET',
+      method: method,
       path,
       ...(body === undefined
         ? {}
