@@ -35,7 +35,7 @@ copy_project() {
 }
 
 # The Node whose headers native modules are built against, for Node $1. From 24.19 on those of 24 make better-sqlite3 12
-# abort when a statement is collected; its own ready-made binaries are built against older ones too.
+# abort when a statement is collected.
 headers_for() {
   case "$1" in
     24) echo 24.18 ;;
