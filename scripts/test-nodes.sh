@@ -34,12 +34,21 @@ copy_project() {
     tar --create --null --files-from=- | tar --extract --directory "$1"
 }
 
+# The Node whose headers native modules are built against, for Node $1. From 24.19 on those of 24 make better-sqlite3 12
+# abort when a statement is collected.
+headers_for() {
+  case "$1" in
+    24) echo 24.18 ;;
+    *) echo "$1" ;;
+  esac
+}
+
 # A chain of &&, because set -e is off in what an if asks.
 run_suite() {
-  local runtime="$cache/$1/runtime" project="$cache/$1/project"
-  fetch_node "$1" "$runtime" && copy_project "$project" && (
+  local runtime="$cache/$1/runtime" headers="$cache/$1/headers" project="$cache/$1/project"
+  fetch_node "$1" "$runtime" && fetch_node "$(headers_for "$1")" "$headers" && copy_project "$project" && (
     cd "$project" &&
-      export PATH="$runtime/bin:$PATH" npm_config_nodedir="$runtime" &&
+      export PATH="$runtime/bin:$PATH" npm_config_nodedir="$headers" &&
       echo "== Node $(node --version)" &&
       node "$npm_cli" ci --no-audit --no-fund &&
       node "$npm_cli" test
