@@ -37,6 +37,8 @@ export function useZod(app: Api): void {
     const result = schema.safeParse(data ?? undefined)
     return result.success ? { value: result.data } : { error: result.error }
   })
+  // The line break is for whoever reads answers on a terminal.
+  app.setReplySerializer((payload) => `${JSON.stringify(payload)}\n`)
   app.setSerializerCompiler(() => JSON.stringify)
 }
 

@@ -69,7 +69,8 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   const { status } = problems[problem.code]
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
-  return reply.code(status).type('application/problem+json').send(problemBody(problem, reply.request.id))
+  const body = `${JSON.stringify(problemBody(problem, reply.request.id))}\n`
+  return reply.code(status).type('application/problem+json').send(body)
 }
 
 /** `status` is the contract's in a 409: the state that stands. Everywhere else it is the number. */
