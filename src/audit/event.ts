@@ -1,4 +1,5 @@
 // The history: one event for everything that happened, appended and never changed. Names in `data` are the API's own.
+import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
@@ -33,6 +34,11 @@ export interface AuditEvent extends NewEvent {
   seq: number
 }
 
+/** An event as it was read back: its data is still JSON text. */
+export interface RecordedEvent extends Omit<AuditEvent, 'data'> {
+  data: string
+}
+
 export function submitted(confirmation: Confirmation, via: Via): NewEvent {
   return {
     type: 'submitted',
@@ -43,7 +49,7 @@ export function submitted(confirmation: Confirmation, via: Via): NewEvent {
     data: {
       action: confirmation.action,
       description: confirmation.description,
-      details: confirmation.details,
+      details: raw(confirmation.details),
       requester: confirmation.requester,
       session_key: confirmation.sessionKey,
       timeout_seconds: confirmation.timeoutSeconds,

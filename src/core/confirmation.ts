@@ -5,7 +5,8 @@ import { type Refusal, refuse } from './refusal.js'
 export interface Submission {
   action: string
   description: string
-  details: Record<string, unknown>
+  /** JSON text of an object. */
+  details: string
   requester: string
   sessionKey: string
   timeoutSeconds: number

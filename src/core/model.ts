@@ -23,7 +23,8 @@ export interface Confirmation {
   version: number
   action: string
   description: string
-  details: Record<string, unknown>
+  /** JSON text of an object. */
+  details: string
   requester: string
   sessionKey: string
   timeoutSeconds: number

@@ -2,7 +2,7 @@
 // recognises neither markup nor mentions, and no mention is allowed to ping anyway.
 import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
-import { approveCommand, type Channel, denyCommand, type Notice } from './notifier.js'
+import { approveCommand, type Channel, denyCommand, type Notice, readableDetails } from './notifier.js'
 
 export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: string } | { webhookUrl: string }) & {
   /** How long an answer may take. */
@@ -45,7 +45,7 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
 }
 
 export function renderDiscord(notice: Notice) {
-  const details = Object.keys(notice.details).length === 0 ? null : JSON.stringify(notice.details, null, 1)
+  const details = readableDetails(notice)
   return {
     allowed_mentions: { parse: [] },
     embeds: [

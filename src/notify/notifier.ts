@@ -6,7 +6,8 @@ export interface Notice {
   id: string
   action: string
   description: string
-  details: Record<string, unknown>
+  /** JSON text of an object. */
+  details: string
   requester: string
   sessionKey: string
   expiresAt: number
@@ -38,4 +39,9 @@ export function approveCommand({ baseUrl, id }: Notice): string {
 
 export function denyCommand({ baseUrl, id }: Notice): string {
   return `curl -X POST ${baseUrl}/confirm/${id}/deny`
+}
+
+/** The details over several lines, or null if there are none. */
+export function readableDetails({ details }: Notice): string | null {
+  return details === '{}' ? null : JSON.stringify(JSON.parse(details), null, 1)
 }

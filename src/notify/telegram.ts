@@ -1,7 +1,14 @@
 // Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
 import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
-import { approveCommand, type Channel, denyCommand, type Notice, type SendOutcome } from './notifier.js'
+import {
+  approveCommand,
+  type Channel,
+  denyCommand,
+  type Notice,
+  readableDetails,
+  type SendOutcome,
+} from './notifier.js'
 
 export interface TelegramSettings {
   botToken: string
@@ -56,7 +63,7 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
 export function renderTelegram(notice: Notice): string {
   const line = (text: string, limit: number) => `<code>${escapeHtml(cut(visibleLine(text), limit))}</code>`
   const block = (text: string, limit: number) => `<pre>${escapeHtml(cut(visible(text), limit))}</pre>`
-  const details = Object.keys(notice.details).length === 0 ? null : JSON.stringify(notice.details, null, 1)
+  const details = readableDetails(notice)
   return [
     `🔔 <b>Confirmation needed</b>: ${line(notice.action, limits.action)}`,
     block(notice.description, limits.description),

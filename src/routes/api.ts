@@ -9,6 +9,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
+import { stringify } from '../core/json.js'
 import { notJson, Problem, unsupported } from './errors.js'
 
 interface ZodTypes extends FastifyTypeProvider {
@@ -38,7 +39,7 @@ export function useZod(app: Api): void {
     return result.success ? { value: result.data } : { error: result.error }
   })
   // The line break is for whoever reads answers on a terminal.
-  app.setReplySerializer((payload) => `${JSON.stringify(payload)}\n`)
+  app.setReplySerializer((payload) => `${stringify(payload)}\n`)
   app.setSerializerCompiler(() => JSON.stringify)
 }
 

@@ -22,7 +22,7 @@ export function confirmRoutes(app: Api, service: Service): void {
       const submission = {
         action,
         description,
-        details,
+        details: JSON.stringify(details),
         requester,
         sessionKey: session_key,
         timeoutSeconds: timeout_seconds,

@@ -10,6 +10,8 @@ const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
 const maxReason = 10_000
 const maxDepth = 64
+/** More than a person reads before deciding; and what is counted here is paid for at every parse. */
+const maxValues = 10_000
 
 /** Text that can be stored, hashed and shown: no NUL, no half characters. */
 const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<string>) => {
@@ -309,6 +311,7 @@ export const problem = z
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
 function findFlaw(root: Record<string, unknown>): string | null {
   let level: unknown[] = [root]
+  let count = 0
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > maxDepth) return `must not be nested deeper than ${maxDepth} levels`
     const below: unknown[] = []
@@ -319,6 +322,7 @@ function findFlaw(root: Record<string, unknown>): string | null {
       for (const [key, inner] of Object.entries(value)) {
         if (!key.isWellFormed()) return 'must be valid Unicode text'
         below.push(inner)
+        if ((count += 1) > maxValues) return `must not hold more than ${maxValues} values`
       }
     }
     level = below

@@ -1,6 +1,7 @@
 // Records as the API shows them: snake_case, seconds instead of milliseconds, with ISO twins. The only place that converts.
-import type { AuditEvent } from '../audit/event.js'
+import type { RecordedEvent } from '../audit/event.js'
 import { statusOf } from '../core/confirmation.js'
+import { raw } from '../core/json.js'
 import type { Confirmation, Delivery } from '../core/model.js'
 import type { Cursor } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -12,7 +13,7 @@ export function confirmationView(confirmation: Confirmation) {
     id: confirmation.id,
     action: confirmation.action,
     description: confirmation.description,
-    details: confirmation.details,
+    details: raw(confirmation.details),
     requester: confirmation.requester,
     session_key: confirmation.sessionKey,
     status: statusOf(confirmation),
@@ -72,7 +73,7 @@ export function grantView(grant: Grant) {
   }
 }
 
-export function eventView(event: AuditEvent) {
+export function eventView(event: RecordedEvent) {
   return {
     seq: event.seq,
     type: event.type,
@@ -81,7 +82,7 @@ export function eventView(event: AuditEvent) {
     actor: event.actor,
     channel: event.via,
     confirmation_id: event.confirmationId,
-    data: event.data,
+    data: raw(event.data),
   }
 }
 

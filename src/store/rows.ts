@@ -1,6 +1,7 @@
 // Records as rows. They travel as tuples in the order of their columns, to SQLite and to the thread that writes: by name,
 // binding and reading them would cost as much as a small insert.
-import type { AuditEvent, EventType, NewEvent } from '../audit/event.js'
+import type { EventType, NewEvent, RecordedEvent } from '../audit/event.js'
+import { stringify } from '../core/json.js'
 import type { ChannelName, Confirmation, Delivery, DeliveryState, Outcome, Status, Via } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 
@@ -37,7 +38,7 @@ export function toConfirmation(row: ConfirmationRow): Confirmation {
     version,
     action,
     description,
-    details: JSON.parse(details) as Record<string, unknown>,
+    details,
     requester,
     sessionKey,
     timeoutSeconds,
@@ -52,7 +53,7 @@ export function fromConfirmation(confirmation: Confirmation): ConfirmationRow {
     confirmation.id,
     confirmation.action,
     confirmation.description,
-    JSON.stringify(confirmation.details),
+    confirmation.details,
     confirmation.requester,
     confirmation.sessionKey,
     confirmation.timeoutSeconds,
@@ -145,10 +146,10 @@ export type EventRow = [
   data: string,
 ]
 
-export function toEvent([at, type, actor, via, confirmationId, data, seq]: [...EventRow, seq: number]): AuditEvent {
-  return { seq, at, type, actor, via, confirmationId, data: JSON.parse(data) as Record<string, unknown> }
+export function toEvent([at, type, actor, via, confirmationId, data, seq]: [...EventRow, seq: number]): RecordedEvent {
+  return { seq, at, type, actor, via, confirmationId, data }
 }
 
 export function fromEvent({ at, type, actor, via, confirmationId, data }: NewEvent): EventRow {
-  return [at, type, actor, via, confirmationId, JSON.stringify(data)]
+  return [at, type, actor, via, confirmationId, stringify(data)]
 }

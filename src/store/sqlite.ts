@@ -125,7 +125,7 @@ export function openSqliteStore(path: string): Store {
     ),
 
     lapsed: read((now: number, limit: number) =>
-      (sql.lapsed.all({ now, limit }) as ConfirmationRow[]).map(toConfirmation),
+      takeSome(sql.lapsed.iterate({ now, limit }), sizeOf).map(toConfirmation),
     ),
 
     nextDeadline: read(() => sql.nextDeadline.get() as number | undefined),
@@ -168,16 +168,9 @@ export function openSqliteStore(path: string): Store {
 
     unsent: read(() => sql.unsent.get() as number),
 
-    events: read((after: number, limit: number) => {
-      const rows: [...EventRow, seq: number][] = []
-      let bytes = 0
-      for (const row of sql.events.iterate(after, limit) as IterableIterator<[...EventRow, seq: number]>) {
-        bytes += row[5].length
-        if (bytes > maxPageBytes && rows.length > 0) break
-        rows.push(row)
-      }
-      return rows.map(toEvent)
-    }),
+    events: read((after: number, limit: number) =>
+      takeSome(sql.events.iterate(after, limit), (row: [...EventRow, seq: number]) => row[5].length).map(toEvent),
+    ),
 
     async probe() {
       await enqueue('probe')
@@ -212,8 +205,7 @@ export function openSqliteStore(path: string): Store {
     let bytes = 0
     let count = 0
     for (const [key, arrival, ...row] of rows as IterableIterator<[...Cursor, ...ConfirmationRow]>) {
-      const [, , description, details] = row
-      bytes += description.length + details.length
+      bytes += sizeOf(row)
       // The row that does not fit any more is the first of the next page.
       if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
         return { items, next: place }
@@ -224,6 +216,22 @@ export function openSqliteStore(path: string): Store {
     }
     return { items, next: null }
   }
+}
+
+/** At least one row, and no more than fit into a page. */
+function takeSome<T>(rows: IterableIterator<unknown>, size: (row: T) => number): T[] {
+  const taken: T[] = []
+  let bytes = 0
+  for (const row of rows as IterableIterator<T>) {
+    bytes += size(row)
+    if (bytes > maxPageBytes && taken.length > 0) break
+    taken.push(row)
+  }
+  return taken
+}
+
+function sizeOf([, , description, details]: ConfirmationRow): number {
+  return description.length + details.length
 }
 
 function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {

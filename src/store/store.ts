@@ -1,5 +1,5 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
-import type { AuditEvent, NewEvent } from '../audit/event.js'
+import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { ChannelName, Confirmation, Delivery, Status } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 
@@ -66,7 +66,7 @@ export interface Store {
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>>
-  /** Pending ones whose deadline is at or before `now`, or that were created after it. */
+  /** Pending ones whose deadline is at or before `now`, or that were created after it; fewer when they are large. */
   lapsed(now: number, limit: number): Promise<Confirmation[]>
   /** The earliest deadline of all pending ones. */
   nextDeadline(): Promise<number | undefined>
@@ -90,7 +90,7 @@ export interface Store {
   unsent(): Promise<number>
 
   /** Events after this number, in order; fewer than `limit` when they are large. */
-  events(after: number, limit: number): Promise<AuditEvent[]>
+  events(after: number, limit: number): Promise<RecordedEvent[]>
 
   /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
   probe(): Promise<void>

@@ -7,7 +7,7 @@ import { isRefusal } from '../../src/core/refusal.js'
 const submission = {
   action: 'send_mail',
   description: 'd',
-  details: {},
+  details: '{}',
   requester: 'agent',
   sessionKey: '',
   timeoutSeconds: 30,

@@ -14,7 +14,7 @@ const notice: Notice = {
   id: '0198c0de-0000-7000-8000-000000000001',
   action: 'send_mail',
   description: 'Send the <newsletter> & `more`',
-  details: { to: 'all' },
+  details: '{"to":"all"}',
   requester: 'agent',
   sessionKey: 's-1',
   expiresAt: t0 + 300_000,

@@ -12,7 +12,7 @@ const plain: Notice = {
   id: '0198c0de-0000-7000-8000-000000000001',
   action: 'send_mail',
   description: 'Send the newsletter',
-  details: {},
+  details: '{}',
   requester: 'agent',
   sessionKey: '',
   expiresAt: t0 + 300_000,
@@ -39,7 +39,7 @@ function discord(notice: Partial<Notice>) {
 }
 
 t.test('a Telegram message says what, who, which and how to answer', async (t) => {
-  const { text } = telegram({ details: { to: 'all' }, sessionKey: 's-1' })
+  const { text } = telegram({ details: '{"to":"all"}', sessionKey: 's-1' })
   t.equal(
     text,
     [
@@ -58,7 +58,7 @@ t.test('a Telegram message says what, who, which and how to answer', async (t) =
 })
 
 t.test('a Discord message says the same', async (t) => {
-  const { message, embed, field } = discord({ details: { to: 'all' }, sessionKey: 's-1' })
+  const { message, embed, field } = discord({ details: '{"to":"all"}', sessionKey: 's-1' })
   t.same(problemsOf(message), [])
   t.match(embed.title, /🔔/)
   t.equal(embed.description, '```\nSend the newsletter\n```')
@@ -150,8 +150,8 @@ t.test('what is too long is cut with a mark that says how much is missing; what 
   t.match(telegram({ description: 'x'.repeat(1801) }).entities[2]!.text, /\[cut: \d+ more characters\]$/)
   t.match(telegram({ action: long }).entities[1]!.text, /\[cut: \d+ more characters\]$/)
   t.match(discord({ action: long }).field('Action'), /\[cut: \d+ more characters\]`$/)
-  t.match(telegram({ details: { long } }).text, /\[cut: \d+ more characters\]\nRequester/)
-  t.match(discord({ details: { long } }).field('Details'), /\[cut: \d+ more characters\]\n```$/)
+  t.match(telegram({ details: JSON.stringify({ long }) }).text, /\[cut: \d+ more characters\]\nRequester/)
+  t.match(discord({ details: JSON.stringify({ long }) }).field('Details'), /\[cut: \d+ more characters\]\n```$/)
 })
 
 t.test('a cut never halves a character', async (t) => {
@@ -168,7 +168,7 @@ t.test('everything at its longest still fits both services', async (t) => {
     const notice = {
       action: long,
       description: long,
-      details: { [long]: long },
+      details: JSON.stringify({ [long]: long }),
       requester: long,
       sessionKey: long,
       baseUrl: `http://[${'f'.repeat(39)}]:65535`,
@@ -237,7 +237,9 @@ const required = hostile.map((text) => text.trim() || 'x')
 const notices = fc.record({
   action: required,
   description: required,
-  details: fc.dictionary(hostile, fc.oneof(hostile, fc.integer(), fc.array(hostile, { maxLength: 3 })), { maxKeys: 3 }),
+  details: fc
+    .dictionary(hostile, fc.oneof(hostile, fc.integer(), fc.array(hostile, { maxLength: 3 })), { maxKeys: 3 })
+    .map((details) => JSON.stringify(details)),
   requester: hostile,
   sessionKey: hostile,
 })
@@ -246,7 +248,7 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
   fc.assert(
     fc.property(notices, (notice) => {
       const { text, entities } = telegram(notice)
-      const hasDetails = Object.keys(notice.details).length > 0
+      const hasDetails = notice.details !== '{}'
       const hasSession = notice.sessionKey !== ''
       const shape = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasSession && 'code', 'code', 'code', 'code']
       const types = entities.map(({ type }) => type)

@@ -8,7 +8,7 @@ import { t0 } from '../support.js'
 const submission = {
   action: 'send_mail',
   description: 'Send the newsletter',
-  details: {},
+  details: '{}',
   requester: 'agent',
   sessionKey: '',
   timeoutSeconds: 300,

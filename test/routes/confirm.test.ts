@@ -40,6 +40,19 @@ t.test('the record has every field of the contract, with defaults', async (t) =>
   })
 })
 
+t.test('details come back as they were sent, here, in the lists and in the history', async (t) => {
+  const { submit, call, events } = await build(t)
+  const details = {
+    '': [1.5, -0.1, 1e21, true, null],
+    'ключ "x"': { nul: '\u00000', line: 'a\nb\u2028', deep: [[[{}]]] },
+  }
+  await submit({ details })
+  t.same((await call('GET', '/confirm/id-0001')).body.details, details)
+  t.same((await call('GET', '/audit')).body.entries[0].details, details)
+  t.same((await call('GET', '/confirm')).body.confirmations[0].details, details)
+  t.same((await events())[0].data.details, details)
+})
+
 t.test('action and description are trimmed', async (t) => {
   const { submit, call } = await build(t)
   await submit({ action: '  send_mail\n', description: '\tHello ' })
