@@ -2,7 +2,7 @@
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
-import type { Config } from './config.js'
+import { type Config, isLoopback } from './config.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createDiscord } from './notify/discord.js'
@@ -15,7 +15,7 @@ import { auditRoutes } from './routes/audit.js'
 import { confirmRoutes } from './routes/confirm.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
-import { answerUnknown, guard, guardServer, refuseSocket } from './routes/guard.js'
+import { answerUnknown, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
 import { healthRoutes } from './routes/health.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { whitelistRoutes } from './routes/whitelist.js'
@@ -36,8 +36,8 @@ export interface Holdpoint {
   service: Service
   /** openapi.yaml as the routes describe themselves. */
   openapi(): string
-  /** Once it is known where the API is reached, which every notice says. */
-  startSending(url: string): void
+  /** Once it is known where agents and where people reach it, which every notice says. */
+  startSending(url: string, peopleUrl: string): void
   stopSending(graceMs: number): Promise<void>
 }
 
@@ -79,7 +79,10 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   parseBodies(app)
   app.setErrorHandler(handleError)
   await limitFloods(app, config.floodLimit, () => clock.now(), metrics.flooded)
-  guard(app)
+  // On loopback only this machine's own names: a web page that was rebound here comes under its own.
+  guard(app, (name) => config.insecure || name === '' || name === config.host || isLoopback(name))
+
+  limitUnsent(app)
 
   const routes = collectRoutes(app)
   let description: string | undefined
@@ -96,8 +99,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     app,
     service,
     openapi,
-    startSending(url) {
-      baseUrl = url
+    startSending(url, peopleUrl) {
+      baseUrl = peopleUrl
       outbox.start(url)
     },
     stopSending: (graceMs) => outbox.stop(graceMs),

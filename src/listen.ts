@@ -1,12 +1,9 @@
 // One app on two ports: the API's, and one that browsers agree to open.
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Config } from './config.js'
 import type { Api } from './routes/api.js'
 import { guardServer, refuseSocket } from './routes/guard.js'
-
-/** How often a drain looks for connections that have nothing left to do: it ends at most this late. */
-const idleSweepMs = 50
 
 export interface Listening {
   /** Where the API is reached from this machine. */
@@ -22,6 +19,7 @@ export class CannotListen extends Error {
 }
 
 export async function listen(app: Api, { host, port, webPort }: Config): Promise<Listening> {
+  const endIdle = [watchConnections(app.server)]
   try {
     await app.listen({ host, port })
   } catch (error) {
@@ -29,7 +27,11 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
   }
   let web: Server | null = null
   try {
-    if (webPort !== 'off') web = await listenWeb(app, host, webPort)
+    if (webPort !== 'off') {
+      web = createWebServer(app)
+      endIdle.push(watchConnections(web))
+      await listenOn(web, host, webPort)
+    }
   } catch (error) {
     await app.close()
     throw explain(error, host, Number(webPort), '--web-port')
@@ -38,34 +40,61 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
     url: urlOf(host, app.server),
     webUrl: web === null ? null : urlOf(host, web),
     async close(deadlineMs) {
-      const servers = web === null ? [app.server] : [app.server, web]
-      const timer = setTimeout(() => servers.forEach((server) => server.closeAllConnections()), deadlineMs)
-      // Once its request is answered, a connection is idle, and nothing else would end it before the deadline.
-      const sweep = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), idleSweepMs)
-      await Promise.all([app.close(), web === null ? null : closeServer(web)])
+      const timer = setTimeout(() => {
+        app.server.closeAllConnections()
+        web?.closeAllConnections()
+      }, deadlineMs)
+      const closed = Promise.all([app.close(), web === null ? null : closeServer(web)])
+      endIdle.forEach((end) => end())
+      await closed
       clearTimeout(timer)
-      clearInterval(sweep)
     },
   }
 }
 
-function listenWeb(app: Api, host: string, port: number): Promise<Server> {
+function createWebServer(app: Api): Server {
   const server = createServer({ requireHostHeader: false }, (request, response) => app.routing(request, response))
   const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
   Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
   server.on('clientError', refuseSocket)
   guardServer(server)
+  return server
+}
+
+function listenOn(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => resolve(server))
+    server.listen({ host, port }, resolve)
   })
 }
 
 function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
+  return new Promise((resolve) => server.close(() => resolve()))
+}
+
+/**
+ * Knows which connections have a request under way. What it returns ends the others, also those that never sent
+ * anything, which Node would wait for; the busy ones end with their answer.
+ */
+function watchConnections(server: Server): () => void {
+  const underWay = new Map<Socket, number>()
+  let draining = false
+  server.on('connection', (socket) => {
+    underWay.set(socket, 0)
+    socket.once('close', () => underWay.delete(socket))
   })
+  server.on('request', ({ socket }, response) => {
+    underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
+    response.once('close', () => {
+      const left = (underWay.get(socket) ?? 1) - 1
+      if (underWay.has(socket)) underWay.set(socket, left)
+      if (draining && left === 0) socket.destroySoon()
+    })
+  })
+  return () => {
+    draining = true
+    for (const [socket, count] of underWay) if (count === 0) socket.destroy()
+  }
 }
 
 function urlOf(host: string, server: { address(): AddressInfo | string | null }): string {

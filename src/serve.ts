@@ -24,7 +24,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     await store.close()
     throw error
   })
-  startSending(listening.url)
+  startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
     url: listening.url,
     ...(listening.webUrl === null ? {} : { web: listening.webUrl }),

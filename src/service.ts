@@ -60,8 +60,8 @@ interface Attempt<T> {
 
 export type Service = ReturnType<typeof createService>
 
-/** Enough for any honest race: after one lost round the record is usually settled. */
-const maxRounds = 10
+/** Each round that is lost was won by another, so this many may change one thing at the same time. */
+const maxRounds = 200
 const sweepBatch = 500
 const sweepRetryMs = 1000
 
@@ -190,7 +190,13 @@ export function createService({ store, clock, newId, rateLimit, firstChannel }: 
       const found = await store.confirmation(id)
       if (found === undefined) return { answer: unknown(id) }
       const now = clock.now()
-      const confirmation = resolve(found, { status: 'cancelled', by: by ?? found.requester, at: now, via, reason })
+      const confirmation = resolve(found, {
+        status: 'cancelled',
+        by: by ?? (found.requester.trim() || 'agent'),
+        at: now,
+        via,
+        reason,
+      })
       if (isRefusal(confirmation)) return { answer: confirmation }
       return {
         change: {
@@ -235,8 +241,15 @@ export function createService({ store, clock, newId, rateLimit, firstChannel }: 
     })
   }
 
-  /** Writes down what has lapsed. Answers how many that were. */
-  async function sweep(): Promise<number> {
+  let sweeping: Promise<number> | null = null
+
+  /** Writes down what has lapsed; one sweep at a time serves whoever asks. Answers how many that were. */
+  function sweep(): Promise<number> {
+    sweeping ??= sweepAll().finally(() => (sweeping = null))
+    return sweeping
+  }
+
+  async function sweepAll(): Promise<number> {
     let expired = 0
     for (;;) {
       const now = clock.now()

@@ -127,7 +127,8 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   checkAnswers(t, holdpoint)
   await service.start()
   await app.ready()
-  holdpoint.startSending(options.baseUrl ?? 'http://127.0.0.1:6000')
+  const baseUrl = options.baseUrl ?? 'http://127.0.0.1:6000'
+  holdpoint.startSending(baseUrl, baseUrl)
 
   let stopped = false
   const stop = async () => {

@@ -1,17 +1,9 @@
 // Text that agents wrote, made safe to show to people: nothing invisible, nothing that reorders, nothing unbounded.
 
-// C0 and C1 controls, zero-width, blank and bidirectional marks, line separators, fillers, tag characters, lone
-// surrogates; joiners only beside ASCII, because emoji and many scripts need them.
-const invisible = new RegExp(
-  [
-    '[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad]',
-    '[\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]',
-    '[\\u{e0000}-\\u{e0fff}]',
-    '\\p{Cs}',
-    '(?<=[ -~])[\\u200c\\u200d]|[\\u200c\\u200d](?=[ -~])',
-  ].join('|'),
-  'gu',
-)
+// Controls, format characters (bidirectional ones among them), whatever is drawn as nothing, lone surrogates. Joiners and
+// variation selectors only beside ASCII, because emoji and many scripts need them.
+const invisible =
+  /(?![\n\t])\p{Cc}|\p{Cs}|[\u2028\u2029\u2800]|(?![\u200c\u200d\ufe0e\ufe0f])[\p{Cf}\p{DI}]|(?<=[ -~])[\u200c\u200d\ufe0e\ufe0f]|[\u200c\u200d](?=[ -~])/gu
 
 /** Writes each control, zero-width and bidirectional character as \u{hex}; newlines and tabs stay. */
 export function visible(text: string): string {
@@ -37,4 +29,21 @@ function escapeCharacter(character: string): string {
   if (character === '\n') return '\\n'
   if (character === '\t') return '\\t'
   return `\\u{${character.codePointAt(0)!.toString(16)}}`
+}
+
+// Letters of other scripts that are drawn like ASCII ones.
+const lookAlikes = new Map(
+  [...'аaеeоoрpсcхxуyіiѕsјjԁdӏlһhкkмmтtвbнhαaεeοoρpτtυuνvιiκkɑaɡgıi'].reduce<[string, string][]>(
+    (pairs, letter, index, all) => (index % 2 === 0 ? [...pairs, [letter, all[index + 1]!]] : pairs),
+    [],
+  ),
+)
+
+/** What a name comes down to when case, accents, width, separators, invisible marks and look-alikes are ignored. */
+export function skeleton(name: string): string {
+  const bare = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[\p{M}\p{C}\p{DI}\p{Z}\p{P}\p{S}]/gu, '')
+  return [...bare].map((letter) => lookAlikes.get(letter) ?? letter).join('')
 }

@@ -187,7 +187,7 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
             down = {
               until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs,
               why: outcome.error,
-              retry: false,
+              retry: outcome.fault !== 'gone',
             }
             say('refused', outcome.error, `${name} refuses us; check its settings`)
         }

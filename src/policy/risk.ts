@@ -1,4 +1,5 @@
 // Which actions always need a person, and how long a request may wait.
+import { skeleton } from '../core/text.js'
 
 /** No whitelist entry, global or session, ever covers these. */
 export const highRiskActions: ReadonlySet<string> = new Set([
@@ -14,15 +15,11 @@ export const highRiskActions: ReadonlySet<string> = new Set([
   'migrate_database',
 ])
 
-/** Another spelling of a high-risk action is still that action: case, width, separators and invisible marks are ignored. */
+const highRiskSkeletons: ReadonlySet<string> = new Set([...highRiskActions].map(skeleton))
+
+/** Another spelling of a high-risk action is still that action. */
 export function isHighRisk(action: string): boolean {
-  const plain = action
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[\p{Cc}\p{Cf}]/gu, '')
-    .replace(/[\p{Z}\p{P}\p{S}]+/gu, '_')
-    .replace(/^_|_$/g, '')
-  return highRiskActions.has(plain)
+  return highRiskSkeletons.has(skeleton(action))
 }
 
 const timeoutBounds = { default: 300, min: 30, max: 3600 }

@@ -32,6 +32,9 @@ declare module 'fastify' {
   }
 }
 
+/** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
+const maxValues = 10_000
+
 export function useZod(app: Api): void {
   app.setValidatorCompiler<z.ZodType>(({ schema }) => (data: unknown) => {
     // Fastify says null for a body that is not there; a JSON null never gets this far.
@@ -53,6 +56,9 @@ export function parseBodies(app: Api): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     if (body.length === 0) return done(null, undefined)
     if (!isUtf8(body)) return done(new Problem('not_json', 'The body must be JSON in UTF-8.'))
+    if (body.length > maxValues && countValues(body) > maxValues) {
+      return done(new Problem('invalid_request', `The body must not hold more than ${maxValues} values.`))
+    }
     void parseJson(request, body.toString('utf8'), (error, value) => {
       if (error === null && typeof value === 'object' && value !== null && !Array.isArray(value)) done(null, value)
       else done(notJson())
@@ -62,4 +68,19 @@ export function parseBodies(app: Api): void {
     if (body.length === 0) done(null, undefined)
     else done(unsupported())
   })
+}
+
+/** At least as many values as JSON.parse would make of it: what begins or separates them, outside strings. */
+function countValues(body: Buffer): number {
+  let count = 0
+  let quoted = false
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index]
+    if (quoted) {
+      if (byte === 0x5c) index += 1
+      else if (byte === 0x22) quoted = false
+    } else if (byte === 0x22) quoted = true
+    else if (byte === 0x2c || byte === 0x5b || byte === 0x7b) count += 1
+  }
+  return count
 }

@@ -13,6 +13,7 @@ type HttpCode =
   | 'unsupported_media_type'
   | 'expectation_failed'
   | 'cross_origin'
+  | 'unknown_host'
   | 'flood_limited'
   | 'headers_too_large'
   | 'request_timeout'
@@ -37,6 +38,7 @@ export const problems = {
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   expectation_failed: { status: 417, title: 'Expectation failed' },
+  unknown_host: { status: 421, title: 'Unknown host' },
   rate_limited: { status: 429, title: 'Too many confirmations' },
   flood_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Headers too large' },
@@ -109,8 +111,12 @@ export function createErrorHandler(log: ErrorLog) {
 
 export function toProblem(error: Error): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof ZodError)
-    return new Problem('invalid_request', error.issues[0]?.message ?? 'The request is invalid.')
+  if (error instanceof ZodError) {
+    const issue = error.issues[0]
+    // What is wrong with the whole and not with a field of it: there is no body.
+    if (issue === undefined || issue.path.length === 0) return notJson()
+    return new Problem('invalid_request', issue.message)
+  }
   if (error instanceof StoreUnavailable) {
     return new Problem(
       'storage_unavailable',

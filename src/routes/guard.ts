@@ -10,7 +10,8 @@ import type { Route } from './openapi.js'
 /** How long a refused client may go on sending, and take to read why. */
 const lingerMs = 1000
 
-export function guard(app: Api): void {
+/** `isKnownHost` tells the names this service goes by from those that a page was rebound to it under. */
+export function guard(app: Api, isKnownHost: (name: string) => boolean): void {
   let closing = false
   app.addHook('preClose', (done) => {
     closing = true
@@ -23,9 +24,36 @@ export function guard(app: Api): void {
       done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
     } else if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       done(new Problem('invalid_request', 'An HTTP/1.1 request must have a Host header.'))
+    } else if (!isKnownHost(request.hostname)) {
+      done(new Problem('unknown_host', 'This service does not go by the name in the Host header. Nothing was done.'))
     } else if (isCrossOrigin(request)) {
       done(new Problem('cross_origin', 'A page of another site may not change anything here. Nothing was done.'))
     } else done()
+  })
+}
+
+/** An answer this large is worth counting, and all that are under way may hold this much memory. */
+const unsentLimits = { counted: 64 * 1024, total: 128 * 1024 * 1024 }
+/** A client that has not taken a large answer by then is cut off. */
+const readPatienceMs = 60_000
+
+/** Clients that ask for large answers and do not read them cannot fill the memory. */
+export function limitUnsent(app: Api, limits = unsentLimits): void {
+  let unsent = 0
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const size = typeof payload === 'string' ? payload.length : 0
+    if (size < limits.counted) return done(null, payload)
+    if (unsent + size > limits.total) {
+      const sentence = 'Too many large answers are waiting to be read; try again, or ask for less at once.'
+      return done(new Problem('flood_limited', sentence, { retry_after_seconds: 1 }))
+    }
+    unsent += size
+    const timer = setTimeout(() => reply.raw.destroy(), readPatienceMs)
+    reply.raw.once('close', () => {
+      unsent -= size
+      clearTimeout(timer)
+    })
+    done(null, payload)
   })
 }
 

@@ -81,9 +81,17 @@ function writeAll(group: PackedChange[]): PackedOutcome[] {
   try {
     return writeGroup(group)
   } catch (error) {
-    if (isOutage(error) || group.length === 1) return group.map(() => pack(error))
+    if (isOutage(error)) return group.map(() => pack(error))
     // One change that cannot be written must not take the others down with it.
-    return group.flatMap((change) => writeAll([change]))
+    return group.map(writeOne)
+  }
+}
+
+function writeOne(change: PackedChange): PackedOutcome {
+  try {
+    return writeGroup([change])[0]!
+  } catch (error) {
+    return pack(error)
   }
 }
 
@@ -103,6 +111,8 @@ function writeGroup(group: PackedChange[]): PackedOutcome[] {
     return outcomes
   } catch (error) {
     if (db.inTransaction) sql.rollback.run()
+    // Somebody else may have appended: the next attempt counts from what is there.
+    if (!isOutage(error)) lastSeq = sql.lastSeq.get() as number
     throw error
   }
 }

@@ -330,9 +330,11 @@ t.test('a wrong token is said once, tried rarely, and noticed when it is right a
   const built = await withBoth(t)
   const { telegram, clock, submit } = built
   telegram.failAlways(telegramRefuses(401, 'Unauthorized'))
-  for (const id of ['id-0001', 'id-0002', 'id-0003']) {
+  await submit()
+  await untilStates(built, { telegram: 'failed', discord: 'sent' })
+  for (const id of ['id-0002', 'id-0003']) {
     await submit()
-    await untilStates(built, { telegram: 'failed', discord: 'sent' }, id)
+    await untilStates(built, { telegram: 'superseded', discord: 'sent' }, id)
   }
   t.equal(telegram.calls.length, 1, 'three submissions, one call')
   t.match(await deliveries(built, 'id-0003'), { telegram: { attempts: 0, error: 'not tried: 401 Unauthorized' } })
@@ -361,12 +363,24 @@ t.test('a refusal is said even if other failures came before it', async (t) => {
 
 t.test('an unknown chat is said once, not with every message', async (t) => {
   const built = await withBoth(t, { config: { telegramHomeChannel: '@nobody' } })
-  for (const id of ['id-0001', 'id-0002']) {
-    await built.submit()
-    await untilStates(built, { telegram: 'failed', discord: 'sent' }, id)
-  }
+  await built.submit()
+  await untilStates(built, { telegram: 'failed', discord: 'sent' })
+  await built.submit()
+  await untilStates(built, { telegram: 'superseded', discord: 'sent' }, 'id-0002')
   t.equal(built.telegram.calls.length, 1)
   t.equal(warnings(built, /./).length, 1)
+})
+
+t.test('what was not tried during the pause after a refusal is tried when it is over', async (t) => {
+  const built = await withTelegram(t)
+  built.telegram.failNext(telegramRefuses(401, 'Unauthorized'))
+  await built.submit()
+  await untilStates(built, { telegram: 'failed', log: 'sent' })
+  await built.submit()
+  await untilStates(built, { telegram: 'retrying', log: 'sent' }, 'id-0002')
+  t.equal(built.telegram.calls.length, 1)
+  await built.clock.advance(30_000)
+  await untilStates(built, { telegram: 'sent', log: 'sent' }, 'id-0002')
 })
 
 t.test('a message that is refused for itself does not speak against the next', async (t) => {

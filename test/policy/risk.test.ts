@@ -18,6 +18,15 @@ t.test('another spelling of a high-risk action is still that action', async (t) 
     'ｄｅｌｅｔｅ＿ｄａｔａ',
     'delete\u00a0data',
     'wipe\u2010database',
+    'delete_data\ufe0f',
+    'delete\u034f_data',
+    'delete\u3164_data',
+    'delete\u180b_data',
+    'delete_data\u0301',
+    'deleteData',
+    'deletedata',
+    'd\u0435lete_data',
+    'rοtate_keys',
   ]) {
     t.ok(isHighRisk(action), JSON.stringify(action))
   }

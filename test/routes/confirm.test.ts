@@ -104,6 +104,7 @@ const malformed: [name: string, body: string, error: RegExp][] = [
   ['a list as details', '{"action":"a","description":"b","details":[]}', /^Field 'details' must be an object$/],
   ['null as details', '{"action":"a","description":"b","details":null}', /^Field 'details' must be an object$/],
   ['a number as requester', '{"action":"a","description":"b","requester":5}', /^Field 'requester' must be a string$/],
+  ["the service's own name", '{"action":"a","description":"b","requester":"system:timeout"}', /the service's own/],
   ['a null session_key', '{"action":"a","description":"b","session_key":null}', /'session_key' must be a string/],
   ['a null character', '{"action":"a\\u0000","description":"b"}', /null characters/],
   ['half a character', '{"action":"a","description":"\\ud800"}', /valid Unicode/],
@@ -115,7 +116,7 @@ const malformed: [name: string, body: string, error: RegExp][] = [
   [
     'very deep nesting',
     `{"action":"a","description":"b","details":{"x":${'['.repeat(1e5)}${']'.repeat(1e5)}}}`,
-    /deeper/,
+    /more than 10000 values/,
   ],
 ]
 t.test('a malformed submission is refused with a clear sentence and changes nothing', async (t) => {
@@ -193,6 +194,8 @@ const badDecisions: [name: string, verb: string, body: string][] = [
   ['a number as approver', 'approve', '{"approver":5}'],
   ['an unknown scope', 'approve', '{"remember":"forever"}'],
   ["the service's own name", 'approve', '{"approver":"system:timeout"}'],
+  ['a hidden name', 'approve', '{"approver":"\\u200bsys\\ufe0ftem\\u200b:timeout"}'],
+  ['a wide name', 'approve', '{"approver":"ｓystem：timeout"}'],
   ["a whitelist's name", 'approve', '{"approver":" Whitelist:1"}'],
   ['broken JSON', 'deny', 'nope'],
   ['a list as reason', 'deny', '{"reason":[]}'],

@@ -1,9 +1,14 @@
 // What stands around the routes: health, metrics, the flood limit, content types, origins, unknown paths.
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import Fastify from 'fastify'
 import { request } from 'undici'
 import t from 'tap'
 import { listen } from '../../src/listen.js'
-import { build, configFor } from '../support.js'
+import type { Api } from '../../src/routes/api.js'
+import { createErrorHandler } from '../../src/routes/errors.js'
+import { limitUnsent } from '../../src/routes/guard.js'
+import { build, configFor, until } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
   const { submit, call, clock } = await build(t)
@@ -135,6 +140,37 @@ t.test('a page of another site can change nothing', async (t) => {
   t.equal((await app.inject({ method: 'POST', url: '/confirm/id-0001/approve', headers: own })).statusCode, 200)
 })
 
+t.test('a page that was rebound to this address under its own name can neither read nor change', async (t) => {
+  const { app, submit, call } = await build(t)
+  await submit()
+  for (const host of [
+    'evil.example',
+    'evil.example:6001',
+    '127.0.0.1.evil.example',
+    '192.168.1.5:6001',
+    'localhost.evil',
+  ]) {
+    const headers = { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
+    for (const [method, url] of [
+      ['POST', '/confirm/id-0001/approve'],
+      ['GET', '/audit'],
+    ] as const) {
+      const response = await app.inject({ method, url, headers })
+      t.equal(response.statusCode, 421, `${method} ${host}`)
+      t.equal(response.json().code, 'unknown_host')
+    }
+  }
+  t.equal((await call('GET', '/confirm/id-0001')).body.status, 'pending')
+  for (const host of ['localhost', 'localhost:6001', '127.0.0.1:6000', '[::1]:6000']) {
+    t.equal((await app.inject({ method: 'GET', url: '/audit', headers: { host } })).statusCode, 200, host)
+  }
+  const open = await build(t, { config: { host: '0.0.0.0', insecure: true } })
+  t.equal(
+    (await open.app.inject({ method: 'GET', url: '/audit', headers: { host: 'holdpoint.example' } })).statusCode,
+    200,
+  )
+})
+
 t.test('paths and methods that fit nothing get a clear answer', async (t) => {
   const { call, app } = await build(t)
   t.match(await call('GET', '/nowhere'), { status: 404, body: { code: 'no_such_route', error: /openapi/ } })
@@ -190,6 +226,42 @@ t.test('while it shuts down, a request on an open connection is refused as a pro
   t.match(response.json(), { code: 'shutting_down' })
   release()
   await closing
+})
+
+t.test('clients that do not read cannot make it hold more than a bounded amount', async (t) => {
+  const app = Fastify() as unknown as Api
+  t.teardown(() => app.close())
+  app.setErrorHandler(createErrorHandler({ error: () => {} }))
+  limitUnsent(app, { counted: 1000, total: 50_000_000 })
+  app.get('/large', () => 'x'.repeat(20_000_000))
+  app.get('/small', () => 'x')
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const lazy = [0, 1].map(() => connect(port, '127.0.0.1').pause())
+  for (const socket of lazy) socket.write('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const ask = async (path: string) => {
+    const { statusCode, headers, body } = await request(`http://127.0.0.1:${port}${path}`)
+    return { statusCode, headers, body: await body.text() }
+  }
+  await until(async () => (await ask('/large')).statusCode === 429)
+  const refused = await ask('/large')
+  t.match(JSON.parse(refused.body), { code: 'flood_limited', error: /waiting to be read/ })
+  t.equal(refused.headers['retry-after'], '1')
+  t.equal((await ask('/small')).statusCode, 200)
+  for (const socket of lazy) socket.destroy()
+  await until(async () => (await ask('/large')).statusCode === 200)
+})
+
+t.test('a connection that never sent anything does not hold up the end', async (t) => {
+  const { app, dbPath } = await build(t)
+  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const idle = [listening.url, listening.webUrl!].map((url) => connect(Number(new URL(url).port), '127.0.0.1'))
+  await Promise.all(idle.map((socket) => once(socket, 'connect')))
+  for (const url of [listening.url, listening.webUrl!]) await (await request(`${url}/health`)).body.dump()
+  const ended = idle.map((socket) => once(socket, 'close'))
+  await listening.close(600_000)
+  await Promise.all(ended)
+  t.pass('closed long before the deadline')
 })
 
 t.test('a port that is taken is named in the refusal', async (t) => {

@@ -2,20 +2,20 @@ CREATE TABLE confirmations (
     arrival INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL,
-    action TEXT NOT NULL,
-    description TEXT NOT NULL,
-    details TEXT NOT NULL,
-    requester TEXT NOT NULL,
-    session_key TEXT NOT NULL,
+    status TEXT NOT NULL
+      CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved')),
     timeout_seconds INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     deadline INTEGER NOT NULL,
-    status TEXT NOT NULL
-      CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved')),
-    resolved_by TEXT NOT NULL,
     resolved_at INTEGER,
     resolved_via TEXT,
+    resolved_by TEXT NOT NULL,
+    action TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
     reason TEXT,
+    description TEXT NOT NULL,
+    details TEXT NOT NULL,
     CHECK ((status = 'pending') = (resolved_at IS NULL))
   ) STRICT;
 

@@ -66,6 +66,36 @@ t.test('the schema is what it was', async (t) => {
   t.equal(db.pragma('journal_mode', { simple: true }), 'wal')
 })
 
+t.test(
+  'no question to the database grows with its history: each is answered by an index, and none sorts',
+  async (t) => {
+    const asked: string[] = []
+    const prepare = Database.prototype.prepare
+    Database.prototype.prepare = function (this: Database.Database, source: string) {
+      asked.push(source)
+      return prepare.call(this, source)
+    } as typeof prepare
+    const path = join(temporaryFolder(t), 'test.db')
+    await openSqliteStore(path).close()
+    Database.prototype.prepare = prepare
+    const db = new Database(path)
+    t.teardown(() => db.close())
+    const questions = asked.filter((source) => source.startsWith('SELECT') && source.includes('WHERE'))
+    t.ok(questions.length >= 15)
+    for (const source of questions) {
+      const named = Object.fromEntries([...source.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]))
+      const values = source.match(/\?/g)?.map(() => 1) ?? []
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${source}`).all(...(values.length > 0 ? values : [named]))
+      for (const { detail } of plan as { detail: string }[]) {
+        const grows =
+          /TEMP B-TREE|^SCAN (?!CONSTANT|\w+ USING COVERING INDEX (deliveries_due|confirmations_pending))/.test(detail)
+        t.notOk(grows, `${detail}: ${source.replace(/\s+/g, ' ').slice(0, 100)}`)
+        if (/deadline <=|ORDER BY deadline/.test(source)) t.match(plan, [{ detail: /confirmations_pending|COMPOUND/ }])
+      }
+    }
+  },
+)
+
 t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {
   const folder = temporaryFolder(t)
   const path = join(folder, 'test.db')
@@ -83,6 +113,18 @@ t.test('a second opening of the same file is refused, by whatever name it is cal
   }
   await store.close()
   await openSqliteStore(path).close()
+})
+
+t.test('an event that somebody appended by hand does not stop the service', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  await store.commit(insert(confirmation('c1')))
+  const db = new Database(path)
+  db.exec("INSERT INTO events (seq, at, type, actor, via, data) VALUES (2, 1, 'denied', 'mallory', 'http', '{}')")
+  db.close()
+  const outcomes = await Promise.all(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))
+  t.match(outcomes, [{ events: [{ seq: 3 }] }, { events: [{ seq: 4 }] }])
 })
 
 t.test('others may read the database while it is in use', async (t) => {
