@@ -24,7 +24,7 @@ export function guard(app: Api, isKnownHost: (name: string) => boolean): void {
       done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
     } else if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       done(new Problem('invalid_request', 'An HTTP/1.1 request must have a Host header.'))
-    } else if (!isKnownHost(request.hostname)) {
+    } else if (isBrowser(request) && !isKnownHost(request.hostname)) {
       done(new Problem('unknown_host', 'This service does not go by the name in the Host header. Nothing was done.'))
     } else if (isCrossOrigin(request)) {
       done(new Problem('cross_origin', 'A page of another site may not change anything here. Nothing was done.'))
@@ -55,6 +55,12 @@ export function limitUnsent(app: Api, limits = unsentLimits): void {
     })
     done(null, payload)
   })
+}
+
+/** Only browsers can be rebound; other clients may call the service what they like. */
+function isBrowser({ headers }: FastifyRequest): boolean {
+  const { origin, 'sec-fetch-site': site, 'user-agent': agent = '' } = headers
+  return origin !== undefined || site !== undefined || agent.startsWith('Mozilla/')
 }
 
 /** Browsers say where a request comes from; other clients send neither header. */

@@ -150,11 +150,12 @@ t.test('a page that was rebound to this address under its own name can neither r
     '192.168.1.5:6001',
     'localhost.evil',
   ]) {
-    const headers = { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
-    for (const [method, url] of [
-      ['POST', '/confirm/id-0001/approve'],
-      ['GET', '/audit'],
+    for (const [method, url, more] of [
+      ['POST', '/confirm/id-0001/approve', { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }],
+      ['POST', '/confirm/id-0001/approve', { origin: `http://${host}` }],
+      ['GET', '/audit', { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' }],
     ] as const) {
+      const headers = { host, ...more }
       const response = await app.inject({ method, url, headers })
       t.equal(response.statusCode, 421, `${method} ${host}`)
       t.equal(response.json().code, 'unknown_host')
@@ -164,9 +165,16 @@ t.test('a page that was rebound to this address under its own name can neither r
   for (const host of ['localhost', 'localhost:6001', '127.0.0.1:6000', '[::1]:6000']) {
     t.equal((await app.inject({ method: 'GET', url: '/audit', headers: { host } })).statusCode, 200, host)
   }
+  t.equal((await app.inject({ method: 'GET', url: '/audit', headers: { host: 'x' } })).statusCode, 200, 'no browser')
   const open = await build(t, { config: { host: '0.0.0.0', insecure: true } })
   t.equal(
-    (await open.app.inject({ method: 'GET', url: '/audit', headers: { host: 'holdpoint.example' } })).statusCode,
+    (
+      await open.app.inject({
+        method: 'GET',
+        url: '/audit',
+        headers: { host: 'holdpoint.example', origin: 'http://holdpoint.example' },
+      })
+    ).statusCode,
     200,
   )
 })
