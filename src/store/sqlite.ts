@@ -38,7 +38,7 @@ import {
 import type { PackedChange, PackedOutcome, PackedWrite } from './writer.js'
 
 /** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
-const worthSending = 32
+const worthSending = 12
 /** Bounds one transaction, and with it how long its first change waits for its last. */
 const maxGroup = 1000
 /** Bounds what one listing reads and answers with: 500 requests of 1 MiB each would not fit into a string. */
