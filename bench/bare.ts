@@ -2,12 +2,12 @@
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Api, parseBodies, useZod } from '../src/routes/api.js'
-import * as schemas from '../src/routes/schemas.js'
+import * as requests from '../src/routes/requests.js'
 
 const app: Api = Fastify()
 useZod(app)
 parseBodies(app)
-app.post('/confirm', { schema: { body: schemas.submitBody } }, async ({ body }, reply) => {
+app.post('/confirm', { schema: { body: requests.submitBody } }, async ({ body }, reply) => {
   const id = uuid()
   const deadline = Date.now() + body.timeout_seconds * 1000
   return reply.code(202).send({

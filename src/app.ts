@@ -1,10 +1,15 @@
 // Wiring: from settings and a store to an app that answers. What tests build.
+import { randomFillSync } from 'node:crypto'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
+import { stringify } from './core/json.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
+import { createAddressGuard } from './notify/address.js'
+import { createCallback } from './notify/callback.js'
+import { carryCallbacks, carryChats } from './notify/carrier.js'
 import { createDiscord } from './notify/discord.js'
 import { announceInLog } from './notify/log.js'
 import type { Channel } from './notify/notifier.js'
@@ -12,14 +17,17 @@ import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
 import { type Api, parseBodies, useZod } from './routes/api.js'
 import { auditRoutes } from './routes/audit.js'
+import { batchRoutes } from './routes/batch.js'
 import { confirmRoutes } from './routes/confirm.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
-import { answerUnknown, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
+import { answerUnknown, createUnsent, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
 import { healthRoutes } from './routes/health.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
+import { streamRoutes } from './routes/stream.js'
+import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
-import { createService, type Service } from './service.js'
+import { createService, type Service } from './service/service.js'
 import type { Store } from './store/store.js'
 import { version } from './version.js'
 
@@ -46,15 +54,25 @@ const bodyLimit = 1024 * 1024
 const requestTimeoutMs = 30_000
 
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
-  const { store, log, clock = systemClock(), newId = uuid, random = Math.random } = deps
+  const { store, log, clock = systemClock(), newId = createIds(), random = Math.random } = deps
   const chats = configuredChats(config)
-  const outbox = createOutbox({ store, clock, chats, log, random })
+  const { flawOf: flawOfCallback, callback } = configuredCallback(config)
+  const outbox = createOutbox({
+    store,
+    clock,
+    carriers: [...carryChats(chats), carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))],
+    log,
+    random,
+  })
   const service = createService({
     store,
     clock,
     newId,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
+    approvalMs: config.approvalTtl * 1000,
+    reportMs: config.reportTimeout * 1000,
     firstChannel: chats[0]?.name ?? 'log',
+    flawOfCallback,
   })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
@@ -82,12 +100,20 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   // On loopback only this machine's own names: a web page that was rebound here comes under its own.
   guard(app, (name) => config.insecure || name === '' || name === config.host || isLoopback(name))
 
-  limitUnsent(app)
+  const unsent = createUnsent()
+  limitUnsent(app, unsent)
+  // Whoever waits is answered with what there is before the server closes.
+  app.addHook('preClose', (done) => {
+    service.release()
+    done()
+  })
 
   const routes = collectRoutes(app)
   let description: string | undefined
   const openapi = () => (description ??= describeApi(routes, version))
-  confirmRoutes(app, service)
+  confirmRoutes(app, service, unsent)
+  batchRoutes(app, service)
+  streamRoutes(app, service, unsent)
   whitelistRoutes(app, service)
   auditRoutes(app, service)
   healthRoutes(app, service, metrics, version)
@@ -123,6 +149,34 @@ function configuredChats(config: Config): Channel[] {
     found.push(createDiscord({ webhookUrl: discordWebhookUrl, timeoutMs }, version))
   }
   return found
+}
+
+/** A callback must be signed, so without a secret there is none. */
+function configuredCallback({ callbackSecret, callbackAllow }: Config) {
+  if (callbackSecret === undefined) {
+    const flaw = 'cannot be used: callbacks are signed, and CONFIRMATION_CALLBACK_SECRET is not set on this service'
+    return { flawOf: () => flaw, callback: null }
+  }
+  const allowedHosts = callbackAllow ?? []
+  return {
+    flawOf: createAddressGuard(allowedHosts).flawOf,
+    callback: createCallback({ secrets: callbackSecret, allowedHosts, version }),
+  }
+}
+
+/** UUIDs in the order of time. Randomness is drawn for many at once: one by one it is the dearest part of a submission. */
+function createIds(): () => string {
+  const size = 16
+  const pool = Buffer.alloc(256 * size)
+  let used = pool.length
+  return () => {
+    if (used === pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    used += size
+    return uuid({ random: pool.subarray(used - size, used) })
+  }
 }
 
 /** Short, and different after a restart. */

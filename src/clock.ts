@@ -5,6 +5,8 @@ export interface Clock {
   now(): number
   /** Calls back once, at or after `at`. Returns a way to call it off. */
   wake(at: number, run: () => void): () => void
+  /** Calls back once, this much later, whatever becomes of the time of day. Returns a way to call it off. */
+  after(ms: number, run: () => void): () => void
 }
 
 /** No sleep is longer than this, so that a jump of the system clock is noticed. */
@@ -32,6 +34,10 @@ export function systemClock(wall: () => number = Date.now, monotonic: () => numb
         )
       }
       sleep()
+      return () => clearTimeout(timer)
+    },
+    after(ms, run) {
+      const timer = setTimeout(run, ms)
       return () => clearTimeout(timer)
     },
   }

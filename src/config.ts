@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parse as parseYaml } from 'yaml'
 import { z } from 'zod'
+import { flawOfAllowedHost } from './notify/address.js'
+import { flawOfSecret } from './notify/signature.js'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -22,6 +24,18 @@ const text = z
   .refine((value) => typeof value === 'string' || Number.isSafeInteger(value), 'has too many digits; put it in quotes')
   .transform(String)
   .pipe(z.string().trim().min(1, 'must not be empty'))
+/** Several, separated by commas or spaces, or as a list in the file. */
+const listOf = (flawOf: (item: string) => string | null) =>
+  z
+    .union([z.string(), z.array(z.string())], { error: 'must be text, or a list of texts' })
+    .transform((value) => (typeof value === 'string' ? value.split(/[\s,]+/) : value).filter((item) => item !== ''))
+    .superRefine((items, context) => {
+      if (items.length === 0) context.addIssue({ code: 'custom', message: 'must not be empty' })
+      for (const item of items) {
+        const flaw = flawOf(item)
+        if (flaw !== null) context.addIssue({ code: 'custom', message: flaw })
+      }
+    })
 const httpUrl = text
   .refine((value) => /^https?:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'must be an http or https URL')
   .transform((value) => value.replace(/\/+$/, ''))
@@ -101,6 +115,36 @@ export const settings = {
     help: 'requests per minute from one address; 0 turns it off',
     default: 60_000,
     schema: whole(0, 1_000_000_000),
+  },
+  approvalTtl: {
+    flag: 'approval-ttl',
+    env: 'CONFIRMATION_APPROVAL_TTL',
+    takes: 'SECONDS',
+    help: 'how long an approval may be claimed',
+    default: 900,
+    schema: whole(1, 31_536_000),
+  },
+  reportTimeout: {
+    flag: 'report-timeout',
+    env: 'CONFIRMATION_REPORT_TIMEOUT',
+    takes: 'SECONDS',
+    help: 'how long after a claim a report is expected',
+    default: 3600,
+    schema: whole(1, 31_536_000),
+  },
+  callbackAllow: {
+    flag: 'callback-allow',
+    env: 'CONFIRMATION_CALLBACK_ALLOW',
+    takes: 'HOST,...',
+    help: 'hosts that may be called back although their address is private: host or host:port, separated by commas',
+    schema: listOf(flawOfAllowedHost),
+  },
+  callbackSecret: {
+    env: 'CONFIRMATION_CALLBACK_SECRET',
+    takes: 'SECRET',
+    help: 'signs callbacks: whsec_ and 24 to 64 bytes in base64; two, separated by a space, while it is changed',
+    secret: true,
+    schema: listOf(flawOfSecret),
   },
   notifyTimeout: {
     flag: 'notify-timeout',
@@ -265,7 +309,7 @@ ${entries
   --help                      show this
   --version                   show the version
 
-Chats (environment variables, or in the file; tokens are never taken from the command line):
+Chats and secrets (environment variables, or in the file; never taken from the command line):
 ${entries
   .filter(([, setting]) => setting.flag === undefined)
   .map(([, setting]) => helpLines(setting.env, setting))
@@ -361,6 +405,9 @@ function warningsFor(config: Config, env: Env): string[] {
     config.discordWebhookUrl === undefined
   ) {
     half('DISCORD_BOT_TOKEN', 'DISCORD_HOME_CHANNEL', 'Discord')
+  }
+  if (config.callbackAllow !== undefined && config.callbackSecret === undefined) {
+    half('CONFIRMATION_CALLBACK_ALLOW', 'CONFIRMATION_CALLBACK_SECRET', 'callback_url')
   }
   return warnings
 }

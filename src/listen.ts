@@ -44,7 +44,8 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
         app.server.closeAllConnections()
         web?.closeAllConnections()
       }, deadlineMs)
-      const closed = Promise.all([app.close(), web === null ? null : closeServer(web)])
+      // The servers first: Fastify would go on accepting until its hooks have run.
+      const closed = Promise.all([closeServer(app.server), web === null ? null : closeServer(web), app.close()])
       endIdle.forEach((end) => end())
       await closed
       clearTimeout(timer)

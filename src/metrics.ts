@@ -1,9 +1,9 @@
 // Prometheus metrics, folded from the audit events: what is counted is exactly what is on record.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { AuditEvent } from './audit/event.js'
-import { outcomes } from './core/model.js'
-import type { Service } from './service.js'
-import type { Committed, Store } from './store/store.js'
+import { type ExecutionState, isOutcome } from './core/model.js'
+import type { Service } from './service/service.js'
+import type { Committed, Store, Write } from './store/store.js'
 
 export interface Metrics {
   contentType: string
@@ -13,6 +13,12 @@ export interface Metrics {
 
 /** Seconds from asking to deciding: a reflex, a glance, a coffee, the longest wait there is. */
 const latencyBuckets = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+function isOf(write: Write, { confirmationId }: AuditEvent): write is Extract<Write, { kind: 'confirmation' }> {
+  return write.kind === 'confirmation' && write.record.id === confirmationId
+}
+
+const executionOutcomes = ['claimed', 'lapsed', 'succeeded', 'failed', 'unreported'] as const satisfies ExecutionState[]
 
 export function createMetrics(store: Store, service: Service): Metrics {
   const registry = new Registry()
@@ -38,7 +44,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   })
   const deliveries = new Counter({
     name: 'holdpoint_deliveries_total',
-    help: 'Attempts to tell a person, by channel and outcome.',
+    help: 'Attempts to tell a person or to call back, by channel and outcome.',
     labelNames: ['channel', 'outcome'],
     registers,
   })
@@ -46,6 +52,28 @@ export function createMetrics(store: Store, service: Service): Metrics {
     name: 'holdpoint_limiter_refusals_total',
     help: 'Requests refused by a limiter: per action, or per client address.',
     labelNames: ['limiter'],
+    registers,
+  })
+  const executions = new Counter({
+    name: 'holdpoint_executions_total',
+    help: 'What became of approvals: claimed or not in time, reported as succeeded or failed or not in time.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const unclaimed = new Gauge({
+    name: 'holdpoint_unclaimed',
+    help: 'Approvals that may still be claimed.',
+    registers,
+  })
+  const unreported = new Gauge({
+    name: 'holdpoint_unreported',
+    help: 'Claimed approvals whose outcome is still awaited.',
+    registers,
+  })
+  const listeners = new Gauge({
+    name: 'holdpoint_listeners',
+    help: 'Requests that are held: for one confirmation (waits, streams), or for all events.',
+    labelNames: ['of'],
     registers,
   })
   const pending = new Gauge({ name: 'holdpoint_pending', help: 'Confirmations that wait for a person.', registers })
@@ -56,12 +84,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
   })
 
   for (const outcome of ['pending', 'auto_approved', 'rate_limited']) submissions.inc({ outcome }, 0)
+  for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
   for (const limiter of ['action', 'address']) refusals.inc({ limiter }, 0)
 
   function count(event: AuditEvent, { writes }: Committed): void {
     switch (event.type) {
       case 'submitted': {
-        const covered = writes.some((write) => write.kind === 'use')
+        const covered = writes.some((write) => isOf(write, event) && write.record.resolution !== null)
         submissions.inc({ outcome: covered ? 'auto_approved' : 'pending' })
         return
       }
@@ -73,11 +102,17 @@ export function createMetrics(store: Store, service: Service): Metrics {
       case 'notify_failed':
         deliveries.inc({ channel: event.via, outcome: String(event.data.state) })
         return
+      case 'claimed':
+      case 'lapsed':
+      case 'unreported':
+      case 'reported':
+        executions.inc({ outcome: String(event.data.execution) })
+        return
     }
-    if ((outcomes as readonly string[]).includes(event.type)) decisions.inc({ outcome: event.type, channel: event.via })
+    if (isOutcome(event.type)) decisions.inc({ outcome: event.type, channel: event.via })
     if (event.type !== 'approved' && event.type !== 'denied') return
     for (const write of writes) {
-      if (write.kind !== 'confirmation') continue
+      if (!isOf(write, event)) continue
       latency.observe({ outcome: event.type }, (event.at - write.record.createdAt) / 1000)
     }
   }
@@ -89,6 +124,12 @@ export function createMetrics(store: Store, service: Service): Metrics {
     async text() {
       const { count, oldestCreatedAt } = await service.pending()
       pending.set(count)
+      const approved = await service.executions()
+      unclaimed.set(approved.unclaimed)
+      unreported.set(approved.claimed)
+      const { one, all } = service.listening()
+      listeners.set({ of: 'one' }, one)
+      listeners.set({ of: 'all' }, all)
       oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)
       return registry.metrics()
     },

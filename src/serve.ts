@@ -32,7 +32,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   }
   log.info(
     where,
-    `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} still to be announced`,
+    `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} messages still to be sent`,
   )
   if (!isLoopback(config.host))
     log.warn({ host: config.host }, 'not on loopback: whoever reaches this address can approve')

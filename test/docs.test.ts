@@ -137,13 +137,14 @@ t.test('CI runs lint and the tests and takes nothing from standard input', async
   execFileSync('bash', ['-n', join(root, 'scripts/test-nodes.sh')])
 })
 
-/** What each command of the minute answers, in order; null for those that only remember an id. */
+/** What each command of the minute answers, in order; null for those that say nothing. */
 const answers: [command: RegExp, answer: object | null][] = [
   [/^ID=.*send_mail/, null],
-  [/\/confirm\/\$ID$/, { action: 'send_mail', status: 'pending', resolved_by: '', resolved_at: null }],
-  [/status=pending/, { count: 1, confirmations: [{ action: 'send_mail' }], next_cursor: null }],
-  [/approve/, { action: 'send_mail', status: 'approved', resolved_by: 'alice' }],
-  [/\/confirm\/\$ID$/, { status: 'approved', resolved_by: 'alice', deliveries: [{ channel: 'log', status: 'sent' }] }],
+  [/status=pending/, { count: 1, confirmations: [{ action: 'send_mail', status: 'pending' }], next_cursor: null }],
+  [/approve.* &$/, null],
+  [/wait=60/, { status: 'approved', resolved_by: 'alice', deliveries: [{ channel: 'log', status: 'sent' }] }],
+  [/claim/, { status: 'approved', execution: 'claimed', outcome: null }],
+  [/report/, { status: 'approved', execution: 'succeeded', outcome: 'succeeded' }],
   [/deny -X POST/, { code: 'already_resolved', status: 'approved' }],
   [/^ID=.*delete_data/, null],
   [/deny/, { action: 'delete_data', status: 'denied', resolved_by: 'bob', reason: 'not before the audit' }],
@@ -155,7 +156,7 @@ const answers: [command: RegExp, answer: object | null][] = [
     /\/audit\/events$/,
     {
       events: [
-        ...['submitted', 'notified', 'approved', 'submitted', 'notified', 'denied'],
+        ...['submitted', 'notified', 'approved', 'claimed', 'reported', 'submitted', 'notified', 'denied'],
         ...['granted', 'submitted', 'auto_approved', 'rejected'],
       ].map((type, index) => ({ seq: index + 1, type })),
     },
@@ -176,7 +177,7 @@ t.test('the working minute works, line by line', { skip: withoutCurl }, async (t
     const [pattern, answer] = answers[index]!
     t.match(command, pattern, `step ${index + 1} is the expected command`)
     const output = printed[index]!.trim()
-    if (answer === null) t.equal(output, '', 'an id is remembered quietly')
+    if (answer === null) t.equal(output, '', 'nothing is said')
     else t.match(JSON.parse(output), answer, command)
   })
 })

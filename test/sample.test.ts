@@ -25,7 +25,7 @@ t.test('the sample names every setting, and with all of them in force it loads',
   const invocation = readInvocation(['--config', whole], {})
   if (invocation.command !== 'serve') throw new Error('unreachable')
   t.same(invocation.warnings, [])
-  for (const [key, value] of Object.entries(invocation.config)) t.equal(value, values[fileKey(key)], key)
+  for (const [key, value] of Object.entries(invocation.config)) t.strictSame(value, values[fileKey(key)], key)
 })
 
 t.test('each setting stands below a comment that names its flag and its variable', async (t) => {

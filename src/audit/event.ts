@@ -1,9 +1,8 @@
 // The history: one event for everything that happened, appended and never changed. Names in `data` are the API's own.
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Via } from '../core/model.js'
+import type { Confirmation, Delivery, ExecutionState, Submission, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
-import type { Grant, Scope } from '../whitelist/grant.js'
-import type { Submission } from '../core/confirmation.js'
+import type { Grant } from '../whitelist/grant.js'
 
 export const eventTypes = [
   'submitted',
@@ -12,6 +11,10 @@ export const eventTypes = [
   'denied',
   'expired',
   'cancelled',
+  'claimed',
+  'lapsed',
+  'reported',
+  'unreported',
   'rate_limited',
   'rejected',
   'granted',
@@ -52,8 +55,10 @@ export function submitted(confirmation: Confirmation, via: Via): NewEvent {
       details: raw(confirmation.details),
       requester: confirmation.requester,
       session_key: confirmation.sessionKey,
+      digest: confirmation.digest,
       timeout_seconds: confirmation.timeoutSeconds,
       expires_at: confirmation.deadline / 1000,
+      ...(confirmation.callbackUrl === null ? {} : { callback_url: confirmation.callbackUrl }),
     },
   }
 }
@@ -69,6 +74,7 @@ export function resolved(confirmation: Confirmation, at: number, more: Record<st
     confirmationId: confirmation.id,
     data: {
       action: confirmation.action,
+      digest: confirmation.digest,
       status,
       resolved_by: by,
       resolved_at: resolvedAt / 1000,
@@ -76,6 +82,38 @@ export function resolved(confirmation: Confirmation, at: number, more: Record<st
       ...more,
     },
   }
+}
+
+const executed = {
+  unclaimed: null,
+  lapsed: 'lapsed',
+  claimed: 'claimed',
+  unreported: 'unreported',
+  succeeded: 'reported',
+  failed: 'reported',
+} as const satisfies Record<ExecutionState, EventType | null>
+
+/** What was done with an approval, or that nothing was in time. */
+export function execution(confirmation: Confirmation, at: number, via: Via): NewEvent {
+  const { state, message } = confirmation.execution!
+  return {
+    type: executed[state]!,
+    at,
+    actor: via === 'system' ? 'system:timeout' : confirmation.requester,
+    via,
+    confirmationId: confirmation.id,
+    data: {
+      action: confirmation.action,
+      digest: confirmation.digest,
+      execution: state,
+      ...(message === null ? {} : { message }),
+    },
+  }
+}
+
+/** What time alone did to a confirmation. */
+export function lapsed(confirmation: Confirmation, at: number): NewEvent {
+  return confirmation.execution === null ? resolved(confirmation, at) : execution(confirmation, at, 'system')
 }
 
 export function rateLimited(submission: Submission, refusal: Refusal, at: number, via: Via): NewEvent {
@@ -91,18 +129,11 @@ export function rateLimited(submission: Submission, refusal: Refusal, at: number
 
 /** An attempt that the rules forbid, kept because somebody will want to know who tried. */
 export function rejected(
-  scope: Scope,
-  refusal: Refusal,
-  { actor, at, via, confirmationId }: Pick<NewEvent, 'actor' | 'at' | 'via' | 'confirmationId'>,
+  { refused }: Refusal,
+  attempt: Pick<NewEvent, 'actor' | 'at' | 'via' | 'confirmationId'>,
+  about: Record<string, unknown>,
 ): NewEvent {
-  return {
-    type: 'rejected',
-    at,
-    actor,
-    via,
-    confirmationId,
-    data: { code: refusal.refused, action: scope.action, session_key: scope.sessionKey },
-  }
+  return { type: 'rejected', ...attempt, data: { code: refused, ...about } }
 }
 
 export function granted(grant: Grant, at: number, via: Via, confirmationId: string | null = null): NewEvent {
@@ -134,8 +165,8 @@ export function revoked(grant: Grant, actor: string, at: number, via: Via): NewE
   }
 }
 
-/** The outcome of one attempt to tell a person. */
-export function attempted(delivery: Delivery): NewEvent {
+/** The outcome of one attempt to tell a person, or to call back. */
+export function attempted(delivery: Delivery, { digest }: Confirmation): NewEvent {
   return {
     type: delivery.state === 'sent' ? 'notified' : 'notify_failed',
     at: delivery.updatedAt,
@@ -145,6 +176,7 @@ export function attempted(delivery: Delivery): NewEvent {
     data: {
       state: delivery.state,
       attempts: delivery.attempts,
+      digest,
       ...(delivery.error === null ? {} : { error: delivery.error }),
       ...(delivery.nextAt === null ? {} : { next_attempt_at: delivery.nextAt / 1000 }),
     },
@@ -152,7 +184,13 @@ export function attempted(delivery: Delivery): NewEvent {
 }
 
 /** A delivery that needs no attempt; its event says what was said. */
-export function notified(delivery: Delivery, { action, requester }: Confirmation): NewEvent {
-  const event = attempted(delivery)
-  return { ...event, data: { ...event.data, action, requester } }
+export function notified(delivery: Delivery, { action, requester, digest }: Confirmation): NewEvent {
+  return {
+    type: 'notified',
+    at: delivery.updatedAt,
+    actor: 'system:outbox',
+    via: delivery.channel,
+    confirmationId: delivery.confirmationId,
+    data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester },
+  }
 }

@@ -1,16 +1,8 @@
-// The confirmation's state machine: pending until exactly one resolution, then that for ever.
-import type { Confirmation, Resolution, Status } from './model.js'
-import { type Refusal, refuse } from './refusal.js'
-
-export interface Submission {
-  action: string
-  description: string
-  /** JSON text of an object. */
-  details: string
-  requester: string
-  sessionKey: string
-  timeoutSeconds: number
-}
+// The confirmation's state machine: pending until exactly one resolution, then that for ever; an approval is claimed once,
+// and reported once.
+import { digestOf } from './digest.js'
+import type { Confirmation, Execution, Resolution, Status, Submission } from './model.js'
+import { type Refusal, type RefusalCode, refuse } from './refusal.js'
 
 export function hold(submission: Submission, id: string, now: number): Confirmation {
   return {
@@ -24,7 +16,10 @@ export function hold(submission: Submission, id: string, now: number): Confirmat
     timeoutSeconds: submission.timeoutSeconds,
     createdAt: now,
     deadline: now + submission.timeoutSeconds * 1000,
+    digest: digestOf(submission),
+    callbackUrl: submission.callbackUrl,
     resolution: null,
+    execution: null,
   }
 }
 
@@ -32,39 +27,113 @@ export function statusOf(confirmation: Confirmation): Status {
   return confirmation.resolution?.status ?? 'pending'
 }
 
-/**
- * Due at the deadline, to the millisecond. One that claims to come from the future was written before the clock was
- * set back: its age is unknown, so it counts as due.
- */
-export function isLapsed(confirmation: Confirmation, now: number): boolean {
-  return confirmation.resolution === null && (now >= confirmation.deadline || now < confirmation.createdAt)
+/** When time alone will change it next: its deadline, the end of its approval, the end of the wait for a report. */
+export function dueAt({ resolution, execution, deadline }: Confirmation): number | null {
+  if (resolution === null) return deadline
+  if (execution?.state === 'unclaimed') return execution.claimBy
+  if (execution?.state === 'claimed') return execution.reportBy
+  return null
 }
 
-/** The confirmation as it truly is at `now`, whether or not its expiry has been written down yet. */
+/** The confirmation as it truly is at `now`, whether or not what time did to it has been written down yet. */
 export function asOf(confirmation: Confirmation, now: number): Confirmation {
-  if (!isLapsed(confirmation, now)) return confirmation
-  return close(confirmation, {
-    status: 'expired',
-    by: 'system:timeout',
-    at: Math.min(confirmation.deadline, Math.max(now, confirmation.createdAt)),
-    via: 'system',
-    reason: null,
-  })
+  const due = dueAt(confirmation)
+  if (due === null) return confirmation
+  const { resolution, execution, createdAt, deadline } = confirmation
+  // One that claims to come from the future was written before the clock was set back: its age is unknown, so it is due.
+  if (now < due && now >= (resolution?.at ?? createdAt)) return confirmation
+  if (resolution === null) {
+    const at = Math.min(deadline, Math.max(now, createdAt))
+    return next(confirmation, {
+      resolution: { status: 'expired', by: 'system:timeout', at, via: 'system', reason: null },
+    })
+  }
+  if (execution!.state === 'unclaimed') return next(confirmation, { execution: { ...execution!, state: 'lapsed' } })
+  return next(confirmation, { execution: { ...execution!, state: 'unreported' } })
 }
 
-/** Resolves a pending confirmation, or says what stands instead. */
-export function resolve(confirmation: Confirmation, resolution: Resolution): Confirmation | Refusal {
+/** Resolves a pending confirmation, or says what stands instead. A yes is good for `approvalMs`. */
+export function resolve(
+  confirmation: Confirmation,
+  resolution: Resolution,
+  approvalMs: number,
+): Confirmation | Refusal {
   const current = asOf(confirmation, resolution.at)
-  if (current.resolution === null) return close(current, resolution)
-  return refuse('already_resolved', standing(current.id, current.resolution), {
-    status: current.resolution.status,
-    resolved_by: current.resolution.by,
-    resolved_at: current.resolution.at / 1000,
-  })
+  if (current.resolution !== null) {
+    return refuse('already_resolved', standing(current.id, current.resolution), {
+      status: current.resolution.status,
+      resolved_by: current.resolution.by,
+      resolved_at: current.resolution.at / 1000,
+    })
+  }
+  const isYes = resolution.status === 'approved' || resolution.status === 'auto_approved'
+  return next(current, { resolution, execution: isYes ? unclaimed(resolution.at + approvalMs) : null })
 }
 
-function close(confirmation: Confirmation, resolution: Resolution): Confirmation {
-  return { ...confirmation, version: confirmation.version + 1, resolution }
+/** The last gate before acting: passes once, for what was approved and nothing else. `reportMs` is the time to act. */
+export function claim(
+  confirmation: Confirmation,
+  digest: string | null,
+  now: number,
+  reportMs: number,
+): Confirmation | Refusal {
+  const current = asOf(confirmation, now)
+  const { id, execution, resolution } = current
+  if (execution === null) {
+    const standing = resolution === null ? 'is still pending' : `was not approved: it is ${resolution.status}`
+    return no(current, 'not_approved', `Confirmation ${id} ${standing}. Do not act.`)
+  }
+  if (digest !== null && digest !== current.digest) {
+    const sentence = `What was approved has the digest ${current.digest}, not this one. Do not act.`
+    return no(current, 'digest_mismatch', sentence, { digest: current.digest })
+  }
+  if (execution.state === 'lapsed') {
+    const sentence = `The approval of ${id} was not claimed in time and is no longer good. Do not act; submit it again.`
+    return no(current, 'approval_expired', sentence, { claim_expires_at: execution.claimBy / 1000 })
+  }
+  if (execution.state !== 'unclaimed') {
+    const sentence = `Confirmation ${id} was claimed before, and an approval is good for one act. Do not act again.`
+    return no(current, 'already_claimed', sentence, { claimed_at: execution.claimedAt! / 1000 })
+  }
+  return next(current, { execution: { ...execution, state: 'claimed', claimedAt: now, reportBy: now + reportMs } })
+}
+
+/** How the act went. Late is better than never; twice is not. */
+export function report(
+  confirmation: Confirmation,
+  outcome: 'succeeded' | 'failed',
+  message: string | null,
+  now: number,
+): Confirmation | Refusal {
+  const current = asOf(confirmation, now)
+  const { id, execution } = current
+  if (execution === null || execution.claimedAt === null) {
+    const sentence = `Confirmation ${id} was never claimed, so there is nothing to report. Claim it before acting.`
+    return no(current, 'not_claimed', sentence)
+  }
+  if (execution.reportedAt !== null) {
+    const sentence = `Confirmation ${id} was reported before as ${execution.state}. That stands; nothing was changed.`
+    return no(current, 'already_reported', sentence, { outcome: execution.state })
+  }
+  return next(current, { execution: { ...execution, state: outcome, reportedAt: now, message } })
+}
+
+/** The confirmation as it was when it was resolved, whatever was done with it since. */
+export function asResolved(confirmation: Confirmation): Confirmation {
+  const { execution } = confirmation
+  return execution === null ? confirmation : { ...confirmation, execution: unclaimed(execution.claimBy) }
+}
+
+function next(confirmation: Confirmation, change: Partial<Confirmation>): Confirmation {
+  return { ...confirmation, ...change, version: confirmation.version + 1 }
+}
+
+function unclaimed(claimBy: number): Execution {
+  return { state: 'unclaimed', claimBy, claimedAt: null, reportBy: null, reportedAt: null, message: null }
+}
+
+function no(of: Confirmation, code: RefusalCode, sentence: string, extra: Record<string, unknown> = {}): Refusal {
+  return refuse(code, sentence, { status: statusOf(of), ...extra })
 }
 
 function standing(id: string, { status, by }: Resolution): string {

@@ -26,5 +26,30 @@ export function stringify(value: unknown): string {
   const text = JSON.stringify(value)
   const texts = embedded
   if (texts.length === 0) return text
-  return text.replace(/"\\u0000(\d+)"/g, (whole, index: string) => texts[Number(index)] ?? whole)
+  // They stand in the order in which they were met.
+  let done = ''
+  let from = 0
+  for (const [index, one] of texts.entries()) {
+    const mark = `"\\u0000${index}"`
+    const at = text.indexOf(mark, from)
+    done += text.slice(from, at) + one
+    from = at + mark.length
+  }
+  return done + text.slice(from)
+}
+
+/** RFC 8785: one text for one value, whatever the order of its keys. For what JSON.parse answers, and well-formed text. */
+export function canonical(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  let inside = ''
+  if (Array.isArray(value)) {
+    for (const item of value) inside += `${inside === '' ? '' : ','}${canonical(item)}`
+    return `[${inside}]`
+  }
+  // The default order compares UTF-16 units, as the RFC does.
+  for (const key of Object.keys(value).sort()) {
+    const member = `${JSON.stringify(key)}:${canonical((value as Record<string, unknown>)[key])}`
+    inside += inside === '' ? member : `,${member}`
+  }
+  return `{${inside}}`
 }

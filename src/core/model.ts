@@ -1,13 +1,29 @@
-// What Holdpoint keeps: a confirmation, how it was resolved, and the deliveries that announced it.
+// What Holdpoint keeps: a confirmation, how it was resolved, what was done with that, and the deliveries that told of it.
 
 export const outcomes = ['approved', 'denied', 'expired', 'cancelled', 'auto_approved'] as const
 export type Outcome = (typeof outcomes)[number]
+
+export function isOutcome(name: string): name is Outcome {
+  return (outcomes as readonly string[]).includes(name)
+}
 
 export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
 export type Via = 'http' | 'whitelist' | 'system' | ChannelName
+
+/** What an agent asks for. */
+export interface Submission {
+  action: string
+  description: string
+  /** JSON text of an object. */
+  details: string
+  requester: string
+  sessionKey: string
+  timeoutSeconds: number
+  callbackUrl: string | null
+}
 
 export interface Resolution {
   status: Outcome
@@ -17,7 +33,23 @@ export interface Resolution {
   reason: string | null
 }
 
-/** A confirmation is pending exactly while it has no resolution. */
+/**
+ * What became of an approval. `unclaimed` may still be claimed; `lapsed` was not claimed in time. `claimed` means that the
+ * agent acts; `unreported` that it has not said in time how that went, which it still may.
+ */
+export const executionStates = ['unclaimed', 'lapsed', 'claimed', 'unreported', 'succeeded', 'failed'] as const
+export type ExecutionState = (typeof executionStates)[number]
+
+export interface Execution {
+  state: ExecutionState
+  claimBy: number
+  claimedAt: number | null
+  reportBy: number | null
+  reportedAt: number | null
+  message: string | null
+}
+
+/** A confirmation is pending exactly while it has no resolution, and has an execution exactly if that is a yes. */
 export interface Confirmation {
   id: string
   version: number
@@ -30,11 +62,27 @@ export interface Confirmation {
   timeoutSeconds: number
   createdAt: number
   deadline: number
+  /** What an approval is bound to; see digest.ts. */
+  digest: string
+  /** Where the resolved record is sent. */
+  callbackUrl: string | null
   resolution: Resolution | null
+  execution: Execution | null
 }
 
-export const channelNames = ['telegram', 'discord', 'log'] as const
+/** Chats and the log tell a person that something waits; a callback tells the agent how it ended. */
+export const chatNames = ['telegram', 'discord'] as const
+export const channelNames = [...chatNames, 'log', 'callback'] as const
 export type ChannelName = (typeof channelNames)[number]
+
+/** Who asked with this Idempotency-Key, for what, and what came of it. */
+export interface KeyedSubmission {
+  caller: string
+  key: string
+  fingerprint: string
+  confirmationId: string
+  at: number
+}
 
 /**
  * One confirmation's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:
@@ -47,6 +95,8 @@ export type DeliveryState = (typeof deliveryStates)[number]
 export interface Delivery {
   confirmationId: string
   channel: ChannelName
+  /** What fares alike within the channel: the host of a callback; nothing for a chat, which is one. */
+  destination: string
   version: number
   state: DeliveryState
   attempts: number

@@ -1,5 +1,6 @@
 // Discord: one embed, by a bot or through a webhook. Agents' text stands in code spans and blocks, where Discord
 // recognises neither markup nor mentions, and no mention is allowed to ping anyway.
+import { shortDigest } from '../core/digest.js'
 import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
 import { approveCommand, type Channel, denyCommand, type Notice, readableDetails } from './notifier.js'
@@ -59,6 +60,7 @@ export function renderDiscord(notice: Notice) {
           { name: 'Requester', value: span(notice.requester, limits.requester) },
           ...(notice.sessionKey === '' ? [] : [{ name: 'Session', value: span(notice.sessionKey, limits.session) }]),
           { name: 'ID', value: `\`${notice.id}\`` },
+          { name: 'Digest', value: `\`${shortDigest(notice.digest)}\`` },
           { name: 'Approve', value: block(approveCommand(notice), limits.details) },
           { name: 'Deny', value: block(denyCommand(notice), limits.details) },
         ],

@@ -1,16 +1,13 @@
 // One POST to a chat service, with its answers and failures sorted into outcomes.
 import { Agent, request } from 'undici'
 import { visibleLine, cut } from '../core/text.js'
-import type { SendOutcome } from './notifier.js'
+import { boundPause, type SendOutcome } from './notifier.js'
 
 const agent = new Agent({
   // A chat's answer to one message is a few kilobytes; anything near this is not a chat.
   maxResponseSize: 256 * 1024,
   connect: { timeout: 10_000 },
 })
-
-/** A wish for no pause at all would be a tight loop; one beyond a day outlives every confirmation many times over. */
-const pauseMs = { least: 1000, most: 24 * 3600 * 1000 }
 
 export interface Answer {
   status: number
@@ -56,7 +53,7 @@ export function judge(answer: Answer, retryAfterMs: number | null, describe: str
     const wished = retryAfterMs ?? answer.retryAfterMs ?? 0
     return {
       kind: 'busy',
-      retryAfterMs: Math.min(pauseMs.most, Math.max(pauseMs.least, Math.ceil(wished))),
+      retryAfterMs: boundPause(wished),
       error,
     }
   }

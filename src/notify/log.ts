@@ -1,6 +1,7 @@
 // The last resort: a warning in the log that names the id, the action and where to look. A log line cannot fail, so the
 // delivery is written down as sent at once, and the line follows its commit.
 import type { AuditEvent } from '../audit/event.js'
+import { shortDigest } from '../core/digest.js'
 import { cut, visibleLine } from '../core/text.js'
 import type { Store } from '../store/store.js'
 
@@ -16,7 +17,12 @@ export function announceInLog(store: Store, log: WarnLog, baseUrl: () => string)
   function warn({ confirmationId, data }: AuditEvent): void {
     const short = (text: unknown) => visibleLine(cut(String(text), 200))
     log.warn(
-      { id: confirmationId, action: short(data.action), requester: short(data.requester) },
+      {
+        id: confirmationId,
+        action: short(data.action),
+        requester: short(data.requester),
+        digest: shortDigest(String(data.digest)),
+      },
       `confirmation needed and no chat took the message: see ${baseUrl()}/confirm/${confirmationId!} and POST to its /approve or /deny`,
     )
   }

@@ -10,6 +10,7 @@ export interface Notice {
   details: string
   requester: string
   sessionKey: string
+  digest: string
   expiresAt: number
   /** Where the API is reached, without a slash at the end. */
   baseUrl: string
@@ -19,13 +20,18 @@ export type SendOutcome =
   | { kind: 'sent' }
   /** Not now: try again after this time and not before. */
   | { kind: 'busy'; retryAfterMs: number; error: string }
-  /** No answer, or a broken one: worth another try. */
-  | { kind: 'failed'; error: string }
+  /** No answer, or a broken one: worth another try. `answered`: at least there was one. */
+  | { kind: 'failed'; error: string; answered?: boolean }
   /**
    * No, and asking again will not help. `message`: this message is at fault; `channel`: the settings are (token, chat),
    * so other messages will fare no better; `gone`: the place no longer exists.
    */
   | { kind: 'refused'; fault: 'message' | 'channel' | 'gone'; error: string }
+
+/** What a wish for a pause comes to: none at all would be a tight loop, and beyond a day nobody waits any more. */
+export function boundPause(ms: number): number {
+  return Math.min(24 * 3600 * 1000, Math.max(1000, Math.ceil(ms)))
+}
 
 export interface Channel {
   name: ChannelName

@@ -1,23 +1,16 @@
-// The durable outbox: one lane per chat takes the deliveries that are due and writes down what became of each.
+// The durable outbox: one lane per channel takes the deliveries that are due and writes down what became of each.
 // A crash between sending and writing sends again: at least once, never lost.
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
-import { asOf, statusOf } from '../core/confirmation.js'
-import { type ChannelName, channelNames, type Confirmation } from '../core/model.js'
-import { type Committed, type Store, StoreUnavailable } from '../store/store.js'
-import type { Channel, Notice, SendOutcome } from './notifier.js'
-import { afterAttempt, type Attempt, backoff, isWorthWaiting } from './routing.js'
-
-export interface OutboxLog {
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
+import { type Committed, type Due, type Store, StoreUnavailable } from '../store/store.js'
+import type { Carrier } from './carrier.js'
+import { createHealth, type Health, type HealthLog } from './health.js'
+import type { Attempt } from './routing.js'
 
 export interface OutboxDeps {
   store: Store
   clock: Clock
-  /** The chats, in the order in which they are tried. */
-  chats: Channel[]
-  log: OutboxLog
+  carriers: Carrier[]
+  log: HealthLog
   random: () => number
 }
 
@@ -28,28 +21,23 @@ export interface Outbox {
   stop(graceMs: number): Promise<void>
 }
 
-/** How many messages one chat is sent at once: enough that a slow answer does not hold up the rest. */
-const width = 4
-/** After a refusal that concerns the channel itself, it is left alone this long: many refusals get an address banned. */
-const refusedPauseMs = 30_000
 /** How long to wait for the database to take a result that it could not take. */
 const storeRetryMs = 1000
+/** How many destinations a lane remembers; beyond that, those that may be tried again anyway are forgotten. */
+const maxRemembered = 1000
 
-export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): Outbox {
-  const order = chats.map(({ name }) => name)
+const silent: HealthLog = { info() {}, warn() {} }
+
+export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps): Outbox {
   const stopping = new AbortController()
-  // A lane for every chat, also for one that was taken out of the settings while messages were waiting for it.
-  const lanes = new Map(
-    channelNames
-      .filter((name) => name !== 'log')
-      .map((name) => [name as ChannelName, createLane(chats.find((one) => one.name === name) ?? missing(name))]),
-  )
+  const lanes = new Map(carriers.map((carrier) => [carrier.name, createLane(carrier)]))
   let baseUrl = ''
   let stopped = false
 
-  function createLane(channel: Channel) {
+  function createLane(carrier: Carrier) {
+    const { name, width, widthEach } = carrier
     const inFlight = new Map<string, Promise<void>>()
-    const health = createHealth(channel.name)
+    const destinations = new Map<string, Health>()
     const alarm: Alarm = createAlarm(clock, async () => {
       try {
         return await takeDue()
@@ -59,38 +47,79 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       }
     })
 
-    /** Starts what is due and fits; answers when to look again. */
+    /** Starts what is due and fits; answers when to look again. What does not fit is looked at when a send ends. */
     async function takeDue(): Promise<number | undefined> {
       const now = clock.now()
-      const due = await store.dueDeliveries(channel.name, now, width + inFlight.size)
-      if (stopped) return undefined
-      let waiting = false
-      for (const { confirmation } of due) {
-        if (inFlight.has(confirmation.id)) continue
-        if (now < health.busyUntil && isWorthWaiting(confirmation, health.busyUntil)) {
-          waiting = true
-          continue
-        }
+      let waitUntil = Infinity
+      for (;;) {
         if (inFlight.size >= width) return undefined
-        const run = deliver(confirmation).finally(() => {
-          inFlight.delete(confirmation.id)
-          alarm.by(clock.now())
-        })
-        inFlight.set(confirmation.id, run)
+        const full = [...destinations].filter(([, health]) => isFull(health, now)).map(([destination]) => destination)
+        // Those under way are still due: they are found again, and passed over.
+        const due = await store.dueDeliveries(name, now, width, full)
+        if (stopped) return undefined
+        const before = inFlight.size
+        for (const one of due) {
+          const health = healthOf(one, now)
+          if (inFlight.has(one.confirmationId) || inFlight.size >= width) continue
+          if (now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)) {
+            waitUntil = Math.min(waitUntil, health.busyUntil)
+          } else if (health.underWay < roomOf(health)) start(one, health)
+        }
+        // Behind those that found no room there may be one for somewhere else.
+        if (due.length < width || inFlight.size === before) break
       }
-      return waiting ? health.busyUntil : store.nextDelivery(channel.name, now)
+      for (const health of destinations.values()) {
+        if (carrier.isPatient) waitUntil = Math.min(waitUntil, health.skip(now)?.until ?? Infinity)
+      }
+      const next = Math.min(waitUntil, (await store.nextDelivery(name, now)) ?? Infinity)
+      return next === Infinity ? undefined : next
     }
 
-    async function deliver(confirmation: Confirmation): Promise<void> {
+    function isFull(health: Health, now: number): boolean {
+      return health.underWay >= roomOf(health) || (carrier.isPatient && health.skip(now) !== undefined)
+    }
+
+    /** A destination that failed last time is tried with one send before it gets more. */
+    function roomOf(health: Health): number {
+      return health.isSuspect ? 1 : widthEach
+    }
+
+    function start({ confirmationId }: Due, health: Health): void {
+      health.underWay += 1
+      const run = deliver(confirmationId, health).finally(() => {
+        health.underWay -= 1
+        inFlight.delete(confirmationId)
+        alarm.by(clock.now())
+      })
+      inFlight.set(confirmationId, run)
+    }
+
+    function healthOf({ destination }: Due, now: number): Health {
+      const known = destinations.get(destination)
+      if (known !== undefined) return known
+      if (destinations.size >= maxRemembered) {
+        for (const [key, health] of destinations) {
+          if (health.underWay === 0 && health.skip(now) === undefined) destinations.delete(key)
+        }
+      }
+      const health = createHealth(name, carrier.isLoud ? log : silent)
+      destinations.set(destination, health)
+      return health
+    }
+
+    async function deliver(id: string, health: Health): Promise<void> {
+      const confirmation = await persist(() => store.confirmation(id))
+      if (confirmation === undefined) return
       const now = clock.now()
-      const isPending = statusOf(asOf(confirmation, now)) === 'pending'
-      const skip = isPending ? health.skip(now) : { kind: 'skipped' as const, until: null, error: 'resolved' }
-      if (skip !== undefined) return record(confirmation.id, skip)
-      const outcome = await channel.send(noticeOf(confirmation), stopping.signal)
+      const skip = carrier.isMoot(confirmation, now)
+        ? { kind: 'skipped' as const, until: null, error: 'resolved' }
+        : health.skip(now)
+      if (skip !== undefined) return carrier.isPatient ? undefined : record(id, skip)
+      const outcome = await carrier.send(confirmation, { baseUrl, now, stop: stopping.signal })
       // Called off: nothing was learnt, and the next start takes it up again.
       if (stopping.signal.aborted && outcome.kind === 'failed') return
-      health.learn(outcome, clock.now())
-      await record(confirmation.id, outcome)
+      if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
+      await record(id, outcome)
     }
 
     /** The message is out (or not): that must be written down, however long the database takes, or it would go out again. */
@@ -98,11 +127,11 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       await persist(async () => {
         const confirmation = await store.confirmation(id)
         const all = await store.deliveries(id)
-        const delivery = all.find((one) => one.channel === channel.name)
+        const delivery = all.find((one) => one.channel === name)
         // Another chat took it meanwhile; only a message that really went out is worth a correction.
         if (confirmation === undefined || delivery === undefined) return 'settled'
         if (delivery.nextAt === null && attempt.kind !== 'sent') return 'settled'
-        return store.commit(afterAttempt({ confirmation, delivery, all, order }, attempt, clock.now(), random()))
+        return store.commit(carrier.after(confirmation, all, delivery, attempt, clock.now(), random()))
       })
     }
 
@@ -110,13 +139,14 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
   }
 
   /** Repeats until the database answers. When the service stops, what is known gets one more try. */
-  async function persist(run: () => Promise<unknown>): Promise<void> {
+  async function persist<T>(run: () => Promise<T>): Promise<T | undefined> {
     for (;;) {
       try {
-        if ((await run()) !== 'conflict') return
+        const result = await run()
+        if (result !== 'conflict') return result
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
-        if (stopping.signal.aborted) return
+        if (stopping.signal.aborted) return undefined
         await pause(storeRetryMs)
       }
     }
@@ -132,67 +162,6 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       const callOff = clock.wake(clock.now() + ms, end)
       stopping.signal.addEventListener('abort', end)
     })
-  }
-
-  function noticeOf(confirmation: Confirmation): Notice {
-    const { id, action, description, details, requester, sessionKey, deadline } = confirmation
-    return { id, action, description, details, requester, sessionKey, expiresAt: deadline, baseUrl }
-  }
-
-  /** What the lane knows of its channel: down, busy or well. Says so in the log once, when that changes. */
-  function createHealth(name: ChannelName) {
-    let failures = 0
-    let down: { until: number; why: string; retry: boolean } | null = null
-    let said: 'failed' | 'refused' | null = null
-
-    function say(trouble: 'failed' | 'refused', error: string, message: string): void {
-      if (said !== trouble) log.warn({ channel: name, error }, message)
-      said = trouble
-    }
-
-    return {
-      busyUntil: 0,
-
-      /** Why the channel is better not tried now, if so. */
-      skip(now: number): Attempt | undefined {
-        if (down !== null && now < down.until) {
-          return { kind: 'skipped', until: down.retry ? down.until : null, error: `not tried: ${down.why}` }
-        }
-        if (now < this.busyUntil) return { kind: 'skipped', until: this.busyUntil, error: 'not tried: busy' }
-        return undefined
-      },
-
-      learn(outcome: SendOutcome, now: number): void {
-        switch (outcome.kind) {
-          case 'sent':
-            if (said !== null) log.info({ channel: name }, `${name} takes messages again`)
-            said = null
-            failures = 0
-            down = null
-            return
-          case 'busy':
-            this.busyUntil = Math.max(this.busyUntil, now + outcome.retryAfterMs)
-            return
-          case 'failed':
-            // Those that were under way together fail together: that counts once.
-            if (down === null || now >= down.until) failures += 1
-            down = { until: now + backoff(failures, random()), why: outcome.error, retry: true }
-            say('failed', outcome.error, `${name} does not answer; will try again`)
-            return
-          case 'refused':
-            if (outcome.fault === 'message') {
-              log.warn({ channel: name, error: outcome.error }, `${name} refused a message`)
-              return
-            }
-            down = {
-              until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs,
-              why: outcome.error,
-              retry: outcome.fault !== 'gone',
-            }
-            say('refused', outcome.error, `${name} refuses us; check its settings`)
-        }
-      },
-    }
   }
 
   const unsubscribe = store.subscribe(({ writes }: Committed) => {
@@ -219,8 +188,4 @@ export function createOutbox({ store, clock, chats, log, random }: OutboxDeps): 
       stopping.abort()
     },
   }
-}
-
-function missing(name: ChannelName): Channel {
-  return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }
 }

@@ -1,4 +1,5 @@
 // Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
+import { shortDigest } from '../core/digest.js'
 import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
 import {
@@ -71,6 +72,7 @@ export function renderTelegram(notice: Notice): string {
     `Requester: ${line(notice.requester, limits.requester)}`,
     ...(notice.sessionKey === '' ? [] : [`Session: ${line(notice.sessionKey, limits.session)}`]),
     `ID: <code>${notice.id}</code>`,
+    `Digest: <code>${shortDigest(notice.digest)}</code>`,
     `Expires: ${new Date(notice.expiresAt).toISOString()}`,
     `Approve: <code>${escapeHtml(approveCommand(notice))}</code>`,
     `Deny: <code>${escapeHtml(denyCommand(notice))}</code>`,

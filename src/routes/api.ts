@@ -29,6 +29,8 @@ export type Api = FastifyInstance<
 declare module 'fastify' {
   interface FastifySchema {
     summary?: string
+    /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
+    known?: z.ZodObject
   }
 }
 
@@ -61,6 +63,7 @@ export function parseBodies(app: Api): void {
     }
     void parseJson(request, body.toString('utf8'), (error, value) => {
       if (error === null && typeof value === 'object' && value !== null && !Array.isArray(value)) done(null, value)
+      else if (error !== null && /prototype/.test(error.message)) done(poisoned())
       else done(notJson())
     })
   })
@@ -68,6 +71,11 @@ export function parseBodies(app: Api): void {
     if (body.length === 0) done(null, undefined)
     else done(unsupported())
   })
+}
+
+/** secure-json-parse refuses keys that would change what all objects have in common. */
+function poisoned(): Problem {
+  return new Problem('invalid_request', "The body must not hold the keys '__proto__' or 'constructor.prototype'.")
 }
 
 /** At least as many values as JSON.parse would make of it: what begins or separates them, outside strings. */

@@ -1,8 +1,9 @@
 // /audit: what happened, as the latest state of each confirmation or as the history of events.
-import type { Service } from '../service.js'
+import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
-import * as schemas from './schemas.js'
-import { confirmationView, eventView, readCursor, writeCursor } from './view.js'
+import * as answers from './answers.js'
+import * as requests from './requests.js'
+import { confirmationView, eventFilter, eventView, readCursor, writeCursor } from './view.js'
 
 export function auditRoutes(app: Api, service: Service): void {
   app.get(
@@ -10,8 +11,8 @@ export function auditRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'One entry per confirmation in its latest state, the newest first',
-        querystring: schemas.auditQuery,
-        response: { 200: schemas.auditPage },
+        querystring: requests.auditQuery,
+        response: { 200: answers.auditPage },
       },
     },
     async ({ query }) => {
@@ -28,14 +29,14 @@ export function auditRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'The append-only history, oldest first',
-        querystring: schemas.eventsQuery,
-        response: { 200: schemas.eventPage },
+        querystring: requests.eventsQuery,
+        response: { 200: answers.eventPage },
       },
     },
     async ({ query }) => {
-      const after = query.after ?? 0
-      const events = (await service.events(after, query.limit)).map(eventView)
-      return { count: events.length, events, next_after: events.at(-1)?.seq ?? after }
+      const page = await service.events(query.after ?? 0, query.limit, eventFilter(query))
+      const events = page.events.map(eventView)
+      return { count: events.length, events, next_after: page.upTo, more: page.more }
     },
   )
 }

@@ -1,69 +1,88 @@
-// /confirm: submit, list, read, approve, deny, cancel.
+// /confirm: submit, list, read, wait, approve, deny, cancel, claim, report.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { z } from 'zod'
+import type { Confirmation } from '../core/model.js'
+import { isRefusal } from '../core/refusal.js'
 import type { Standing } from '../policy/window.js'
-import type { Service } from '../service.js'
+import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
-import * as schemas from './schemas.js'
-import { confirmationView, deliveryView, grantView, iso, readCursor, resolutionView, writeCursor } from './view.js'
+import type { Unsent } from './guard.js'
+import * as answers from './answers.js'
+import * as requests from './requests.js'
+import { isSettledAtOnce, readKey, toSubmission } from './submission.js'
+import {
+  confirmationView,
+  firstView,
+  foundView,
+  grantView,
+  type Held,
+  heldView,
+  readCursor,
+  resolutionView,
+  settledView,
+  writeCursor,
+} from './view.js'
+import { readWait, whenGone } from './wait.js'
 
-export function confirmRoutes(app: Api, service: Service): void {
+export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void {
   app.post(
     '/confirm',
     {
       schema: {
         summary: 'Ask a person to confirm an action',
-        body: schemas.submitBody,
-        response: { 202: schemas.submitted, 200: schemas.autoApproved },
+        querystring: requests.waitQuery,
+        known: requests.submitHeaders,
+        body: requests.submitBody,
+        response: { 202: answers.submitted, 200: answers.settled },
       },
     },
     async (request, reply) => {
-      const { action, description, details, requester, session_key, timeout_seconds } = request.body
-      const submission = {
-        action,
-        description,
-        details: JSON.stringify(details),
-        requester,
-        sessionKey: session_key,
-        timeoutSeconds: timeout_seconds,
-      }
-      const result = await service.submit(submission, 'http')
-      if ('refused' in result && result.refused === 'rate_limited') {
-        const seconds = Number(result.extra.retry_after_seconds)
-        announceRate(reply, service, { allowed: false, remaining: 0, resetMs: seconds * 1000 })
-      }
-      const { confirmation, rate } = granted(result)
-      announceRate(reply, service, rate)
-      const { id } = confirmation
-      if (confirmation.resolution !== null) {
-        return {
-          id,
-          action,
-          status: 'auto_approved' as const,
-          message: 'A whitelist entry covers this action; go ahead.',
-        }
-      }
-      return reply.code(202).send({
-        id,
-        action,
-        status: 'pending' as const,
-        timeout_seconds: confirmation.timeoutSeconds,
-        message: `Waiting for a person to approve or deny this; it expires in ${confirmation.timeoutSeconds} s.`,
-        approve_url: `/confirm/${id}/approve`,
-        deny_url: `/confirm/${id}/deny`,
-        expires_at: confirmation.deadline / 1000,
-        expires_at_iso: iso(confirmation.deadline),
-      })
+      const waitMs = readWait(request, reply)
+      const held = await submit(request, reply)
+      if (held.covered !== null && waitMs === 0) return firstView(held.covered)
+      if (waitMs === 0) return reply.code(202).send(heldView(held))
+      // Whoever waits holds on to nothing large.
+      request.body = {} as typeof request.body
+      await unsent.reserve(reply, await service.wait(held.id, waitMs, whenGone(reply)))
+      const { confirmation } = granted(await service.findInTurn(held.id))
+      if (confirmation.resolution !== null) return settledView(confirmation)
+      return reply.code(202).send(heldView(held))
     },
   )
+
+  /** Submits, and says how this action stands; keeps what an answer needs. */
+  async function submit(
+    { body, headers }: { body: z.output<typeof requests.submitBody>; headers: IncomingHttpHeaders },
+    reply: FastifyReply,
+  ): Promise<Held & { covered: Confirmation | null }> {
+    const result = await service.submit({ submission: toSubmission(body), key: readKey(headers) }, 'http')
+    if (isRefusal(result) && result.refused === 'rate_limited') {
+      const seconds = Number(result.extra.retry_after_seconds)
+      announceRate(reply, service, { allowed: false, remaining: 0, resetMs: seconds * 1000 })
+    }
+    const { confirmation, rate, isReplay } = granted(result)
+    announceRate(reply, service, rate)
+    if (isReplay) void reply.header('idempotency-replayed', 'true')
+    const { id, action, timeoutSeconds, deadline, digest } = confirmation
+    return {
+      id,
+      action,
+      timeoutSeconds,
+      deadline,
+      digest,
+      covered: isSettledAtOnce(confirmation) ? confirmation : null,
+    }
+  }
 
   app.get(
     '/confirm',
     {
       schema: {
         summary: 'List confirmations, what waits for a person first of all',
-        querystring: schemas.listQuery,
-        response: { 200: schemas.confirmationPage },
+        querystring: requests.listQuery,
+        response: { 200: answers.confirmationPage },
       },
     },
     async ({ query }) => {
@@ -78,11 +97,20 @@ export function confirmRoutes(app: Api, service: Service): void {
   app.get(
     '/confirm/:id',
     {
-      schema: { summary: 'Read a confirmation', params: schemas.idParams, response: { 200: schemas.confirmation } },
+      schema: {
+        summary: 'Read a confirmation, or wait for its end',
+        params: requests.idParams,
+        querystring: requests.waitQuery,
+        known: requests.waitHeaders,
+        response: { 200: answers.confirmation },
+      },
     },
-    async ({ params }) => {
-      const { confirmation, deliveries } = granted(await service.find(params.id))
-      return { ...confirmationView(confirmation), deliveries: deliveries.map(deliveryView) }
+    async (request, reply) => {
+      const { id } = request.params
+      const waitMs = readWait(request, reply)
+      if (waitMs === 0) return foundView(granted(await service.find(id)))
+      await unsent.reserve(reply, await service.wait(id, waitMs, whenGone(reply)))
+      return foundView(granted(await service.findInTurn(id)))
     },
   )
 
@@ -91,9 +119,9 @@ export function confirmRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'Approve',
-        params: schemas.idParams,
-        body: schemas.approveBody,
-        response: { 200: schemas.resolved },
+        params: requests.idParams,
+        body: requests.approveBody,
+        response: { 200: answers.resolved },
       },
     },
     async ({ params, body }) => {
@@ -114,9 +142,9 @@ export function confirmRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'Deny',
-        params: schemas.idParams,
-        body: schemas.denyBody,
-        response: { 200: schemas.resolved },
+        params: requests.idParams,
+        body: requests.denyBody,
+        response: { 200: answers.resolved },
       },
     },
     async ({ params, body }) => {
@@ -137,9 +165,9 @@ export function confirmRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'Withdraw the request: the agent changed its mind',
-        params: schemas.idParams,
-        body: schemas.cancelBody,
-        response: { 200: schemas.resolved },
+        params: requests.idParams,
+        body: requests.cancelBody,
+        response: { 200: answers.resolved },
       },
     },
     async ({ params, body }) => {
@@ -147,6 +175,39 @@ export function confirmRoutes(app: Api, service: Service): void {
       const by = cancelled_by === undefined ? null : nameOr(cancelled_by, 'api')
       const { confirmation } = granted(await service.cancel(params.id, by, textOrNull(reason), 'http'))
       return resolutionView(confirmation)
+    },
+  )
+
+  app.post(
+    '/confirm/:id/claim',
+    {
+      schema: {
+        summary: 'The last gate before acting: passes once, for what was approved',
+        params: requests.idParams,
+        body: requests.claimBody,
+        response: { 200: answers.executed },
+      },
+    },
+    async ({ params, body }) => {
+      const { confirmation } = granted(await service.claim(params.id, body?.digest ?? null, 'http'))
+      return confirmationView(confirmation)
+    },
+  )
+
+  app.post(
+    '/confirm/:id/report',
+    {
+      schema: {
+        summary: 'Say how the act went, which closes the record',
+        params: requests.idParams,
+        body: requests.reportBody,
+        response: { 200: answers.executed },
+      },
+    },
+    async ({ params, body }) => {
+      const message = textOrNull(body.message)
+      const { confirmation } = granted(await service.report(params.id, body.outcome, message, 'http'))
+      return confirmationView(confirmation)
     },
   )
 }

@@ -27,6 +27,7 @@ export const problems = {
   not_json: { status: 400, title: 'Not JSON' },
   invalid_request: { status: 400, title: 'Invalid request' },
   invalid_cursor: { status: 400, title: 'Invalid cursor' },
+  callback_refused: { status: 400, title: 'Callback refused' },
   no_session: { status: 400, title: 'No session' },
   high_risk: { status: 403, title: 'High-risk action' },
   cross_origin: { status: 403, title: 'Cross-origin request' },
@@ -35,10 +36,17 @@ export const problems = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },
   already_resolved: { status: 409, title: 'Already resolved' },
+  not_approved: { status: 409, title: 'Not approved' },
+  approval_expired: { status: 409, title: 'Approval expired' },
+  digest_mismatch: { status: 409, title: 'Not what was approved' },
+  already_claimed: { status: 409, title: 'Already claimed' },
+  not_claimed: { status: 409, title: 'Not claimed' },
+  already_reported: { status: 409, title: 'Already reported' },
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   expectation_failed: { status: 417, title: 'Expectation failed' },
   unknown_host: { status: 421, title: 'Unknown host' },
+  key_reused: { status: 422, title: 'Idempotency-Key reused' },
   rate_limited: { status: 429, title: 'Too many confirmations' },
   flood_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Headers too large' },
@@ -63,8 +71,12 @@ export class Problem extends Error {
 
 /** The value, or the refusal as a problem. */
 export function granted<T extends object>(result: T | Refusal): T {
-  if (isRefusal(result)) throw new Problem(result.refused, result.sentence, result.extra)
+  if (isRefusal(result)) throw problemOf(result)
   return result
+}
+
+export function problemOf({ refused, sentence, extra }: Refusal): Problem {
+  return new Problem(refused, sentence, extra)
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
@@ -73,6 +85,11 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   const body = `${JSON.stringify(problemBody(problem, reply.request.id))}\n`
   return reply.code(status).type('application/problem+json').send(body)
+}
+
+/** A result among many: the answer it would have been alone. */
+export function problemResult(problem: Problem, requestId: string) {
+  return { status_code: problems[problem.code].status as number, body: problemBody(problem, requestId) }
 }
 
 /** `status` is the contract's in a 409: the state that stands. Everywhere else it is the number. */
@@ -114,7 +131,7 @@ export function toProblem(error: Error): Problem {
   if (error instanceof ZodError) {
     const issue = error.issues[0]
     // What is wrong with the whole and not with a field of it: there is no body.
-    if (issue === undefined || issue.path.length === 0) return notJson()
+    if (issue === undefined || (issue.path.length === 0 && issue.code !== 'unrecognized_keys')) return notJson()
     return new Problem('invalid_request', issue.message)
   }
   if (error instanceof StoreUnavailable) {
@@ -142,7 +159,6 @@ export function toProblem(error: Error): Problem {
     case 'ERR_STREAM_PREMATURE_CLOSE':
       return new Problem('invalid_request', 'The body ended before it was complete.')
   }
-  // secure-json-parse: a syntax error, or a key that would poison a prototype.
   if (error instanceof SyntaxError) return notJson()
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Problem('invalid_request', 'The request cannot be understood.')

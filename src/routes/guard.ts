@@ -2,10 +2,11 @@
 // paths, methods and bytes that fit nothing.
 import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Api } from './api.js'
 import { Problem, problemBody, problems } from './errors.js'
 import type { Route } from './openapi.js'
+import { whenOver } from './over.js'
 
 /** How long a refused client may go on sending, and take to read why. */
 const lingerMs = 1000
@@ -37,20 +38,63 @@ const unsentLimits = { counted: 64 * 1024, total: 128 * 1024 * 1024 }
 /** A client that has not taken a large answer by then is cut off. */
 const readPatienceMs = 60_000
 
-/** Clients that ask for large answers and do not read them cannot fill the memory. */
-export function limitUnsent(app: Api, limits = unsentLimits): void {
+/** What was answered and not yet read, over all clients. */
+export interface Unsent {
+  /** Room for this much, to be given back; null if there is none. */
+  take(size: number): (() => void) | null
+  /** Waits for room for an answer of this size, in the order of arrival. It is given back when the answer is over. */
+  reserve(reply: FastifyReply, size: number): Promise<void>
+  hasRoom(reply: FastifyReply): boolean
+}
+
+export function createUnsent({ total, counted } = unsentLimits): Unsent {
+  const reserved = new WeakSet<FastifyReply>()
+  const waiting: { size: number; go: () => void }[] = []
   let unsent = 0
+
+  function release(size: number): void {
+    unsent -= size
+    while (waiting.length > 0 && unsent + waiting[0]!.size <= total) {
+      const { size: next, go } = waiting.shift()!
+      unsent += next
+      go()
+    }
+  }
+
+  return {
+    take(size) {
+      if (unsent + size > total) return null
+      unsent += size
+      return () => release(size)
+    },
+
+    async reserve(reply, size) {
+      if (size < counted) return
+      // What is larger than all there is would wait for ever.
+      const needed = Math.min(size, total)
+      if (waiting.length === 0 && unsent + needed <= total) unsent += needed
+      else await new Promise<void>((go) => waiting.push({ size: needed, go }))
+      reserved.add(reply)
+      whenOver(reply, () => release(needed))
+    },
+
+    hasRoom: (reply) => reserved.has(reply),
+  }
+}
+
+/** Clients that ask for large answers and do not read them cannot fill the memory. */
+export function limitUnsent(app: Api, unsent: Unsent, { counted } = unsentLimits): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     const size = typeof payload === 'string' ? payload.length : 0
-    if (size < limits.counted) return done(null, payload)
-    if (unsent + size > limits.total) {
+    if (size < counted) return done(null, payload)
+    const release = unsent.hasRoom(reply) ? () => {} : unsent.take(size)
+    if (release === null) {
       const sentence = 'Too many large answers are waiting to be read; try again, or ask for less at once.'
       return done(new Problem('flood_limited', sentence, { retry_after_seconds: 1 }))
     }
-    unsent += size
-    const timer = setTimeout(() => reply.raw.destroy(), readPatienceMs)
-    reply.raw.once('close', () => {
-      unsent -= size
+    const timer = setTimeout(() => reply.request.raw.socket.destroy(), readPatienceMs)
+    whenOver(reply, () => {
+      release()
       clearTimeout(timer)
     })
     done(null, payload)

@@ -1,8 +1,8 @@
 // /health, /ready, /metrics: what supervisors and scrapers ask. Not under the flood limit: they must get an answer then too.
 import type { Metrics } from '../metrics.js'
-import type { Service } from '../service.js'
+import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
-import * as schemas from './schemas.js'
+import * as answers from './answers.js'
 import { iso } from './view.js'
 
 const config = { rateLimit: false as const }
@@ -10,7 +10,7 @@ const config = { rateLimit: false as const }
 export function healthRoutes(app: Api, service: Service, metrics: Metrics, version: string): void {
   app.get(
     '/health',
-    { config, schema: { summary: 'Is the process alive?', response: { 200: schemas.health } } },
+    { config, schema: { summary: 'Is the process alive?', response: { 200: answers.health } } },
     async () => {
       const { count } = await service.pending()
       const now = service.now()
@@ -20,7 +20,7 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
 
   app.get(
     '/ready',
-    { config, schema: { summary: 'Does the database take writes?', response: { 200: schemas.ready } } },
+    { config, schema: { summary: 'Does the database take writes?', response: { 200: answers.ready } } },
     async () => {
       await service.ready()
       return { status: 'ready' as const }

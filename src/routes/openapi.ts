@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { problems } from './errors.js'
-import * as schemas from './schemas.js'
+import * as answers from './answers.js'
 
 export type Route = Pick<RouteOptions, 'method' | 'url' | 'schema'>
 
@@ -35,7 +35,7 @@ export function describeApi(routes: Route[], version: string): string {
       },
       servers: [{ url: 'http://127.0.0.1:6000' }],
       paths,
-      components: { schemas: { Problem: jsonSchema(schemas.problem, 'output') } },
+      components: { schemas: { Problem: jsonSchema(answers.problem, 'output') } },
     },
     { lineWidth: 120, aliasDuplicateObjects: false },
   )
@@ -43,7 +43,11 @@ export function describeApi(routes: Route[], version: string): string {
 
 function operation(schema: NonNullable<Route['schema']>): Record<string, unknown> {
   const responses = (schema.response ?? { 200: z.string().meta({ description: 'Text.' }) }) as Record<string, z.ZodType>
-  const parameters = [...parametersOf(schema.params, 'path'), ...parametersOf(schema.querystring, 'query')]
+  const parameters = [
+    ...parametersOf(schema.params, 'path'),
+    ...parametersOf(schema.querystring, 'query'),
+    ...parametersOf(schema.known, 'header'),
+  ]
   const body = schema.body as z.ZodType | undefined
   return {
     summary: schema.summary,
@@ -59,9 +63,10 @@ function operation(schema: NonNullable<Route['schema']>): Record<string, unknown
     responses: {
       ...Object.fromEntries(
         Object.entries(responses).map(([status, response]) => {
-          const { description, ...rest } = jsonSchema(response, 'output')
-          const type = rest.type === 'string' ? 'text/plain' : 'application/json'
-          return [status, { description, content: { [type]: { schema: rest } } }]
+          const { description, contentMediaType, ...rest } = jsonSchema(response, 'output')
+          if (rest.type === 'null') return [status, { description }]
+          const type = contentMediaType ?? (rest.type === 'string' ? 'text/plain' : 'application/json')
+          return [status, { description, content: { [type as string]: { schema: rest } } }]
         }),
       ),
       default: {
@@ -72,7 +77,7 @@ function operation(schema: NonNullable<Route['schema']>): Record<string, unknown
   }
 }
 
-function parametersOf(schema: unknown, where: 'path' | 'query'): Record<string, unknown>[] {
+function parametersOf(schema: unknown, where: 'path' | 'query' | 'header'): Record<string, unknown>[] {
   if (!(schema instanceof z.ZodObject)) return []
   const { properties = {}, required = [] } = jsonSchema(schema, 'input')
   return Object.entries(properties as Record<string, Record<string, unknown>>).map(

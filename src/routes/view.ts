@@ -1,14 +1,18 @@
 // Records as the API shows them: snake_case, seconds instead of milliseconds, with ISO twins. The only place that converts.
+import type { z } from 'zod'
 import type { RecordedEvent } from '../audit/event.js'
-import { statusOf } from '../core/confirmation.js'
+import { asResolved, statusOf } from '../core/confirmation.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery } from '../core/model.js'
-import type { Cursor } from '../store/store.js'
+import type { Confirmation, Delivery, Resolution } from '../core/model.js'
+import type { Found } from '../service/read.js'
+import type { Cursor, EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { Problem } from './errors.js'
+import type { followQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
-  const { resolution } = confirmation
+  const { resolution, execution } = confirmation
+  const outcome = execution?.state
   return {
     id: confirmation.id,
     action: confirmation.action,
@@ -27,6 +31,74 @@ export function confirmationView(confirmation: Confirmation) {
     expires_at_iso: iso(confirmation.deadline),
     resolved_via: resolution?.via ?? null,
     reason: resolution?.reason ?? null,
+    digest: confirmation.digest,
+    callback_url: confirmation.callbackUrl,
+    execution: execution?.state ?? null,
+    claim_expires_at: seconds(execution?.claimBy ?? null),
+    claim_expires_at_iso: iso(execution?.claimBy ?? null),
+    claimed_at: seconds(execution?.claimedAt ?? null),
+    claimed_at_iso: iso(execution?.claimedAt ?? null),
+    reported_at: seconds(execution?.reportedAt ?? null),
+    reported_at_iso: iso(execution?.reportedAt ?? null),
+    outcome: outcome === 'succeeded' || outcome === 'failed' ? outcome : null,
+    report_message: execution?.message ?? null,
+  }
+}
+
+export function foundView({ confirmation, deliveries }: Found) {
+  return { ...confirmationView(confirmation), deliveries: deliveries.map(deliveryView) }
+}
+
+/**
+ * What a callback says: the record as it was resolved, so that every attempt says the same, with the names that Standard
+ * Webhooks gives to what and when.
+ */
+export function callbackView(confirmation: Confirmation) {
+  const { status, at } = confirmation.resolution!
+  const record = confirmationView(asResolved(confirmation))
+  return { type: `confirmation.${status}`, timestamp: iso(at), ...record }
+}
+
+/** What a submission is answered with while it waits; the same again whenever it is repeated. */
+export function heldView({ id, action, timeoutSeconds, deadline, digest }: Held) {
+  return {
+    id,
+    action,
+    status: 'pending' as const,
+    timeout_seconds: timeoutSeconds,
+    message: `Waiting for a person to approve or deny this; it expires in ${timeoutSeconds} s.`,
+    approve_url: `/confirm/${id}/approve`,
+    deny_url: `/confirm/${id}/deny`,
+    digest,
+    expires_at: deadline / 1000,
+    expires_at_iso: iso(deadline),
+  }
+}
+
+export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest'>
+
+/** What a submission is answered with once it is resolved. */
+export function settledView(confirmation: Confirmation) {
+  return { ...confirmationView(confirmation), message: adviceOn(confirmation.resolution!) }
+}
+
+/** What a submission is answered with that was never pending; the same again whenever it is repeated. */
+export function firstView(confirmation: Confirmation) {
+  return settledView(asResolved(confirmation))
+}
+
+function adviceOn({ status, by }: Resolution): string {
+  switch (status) {
+    case 'auto_approved':
+      return 'A whitelist entry covers this action; go ahead.'
+    case 'approved':
+      return `Approved by ${by}; go ahead.`
+    case 'denied':
+      return `Denied by ${by}; do not act.`
+    case 'expired':
+      return 'Nobody answered in time; do not act.'
+    case 'cancelled':
+      return 'The request was withdrawn; do not act.'
   }
 }
 
@@ -85,6 +157,21 @@ export function eventView(event: RecordedEvent) {
     data: raw(event.data),
   }
 }
+
+export function eventFilter(query: EventQuery): EventFilter {
+  const { type, confirmation_id, actor, channel, action, requester, session_key } = query
+  return {
+    types: type,
+    confirmationId: confirmation_id,
+    actor,
+    channel,
+    action,
+    requester,
+    sessionKey: session_key,
+  }
+}
+
+type EventQuery = Omit<z.output<typeof followQuery>, 'after'>
 
 export function writeCursor(cursor: Cursor | null): string | null {
   return cursor === null ? null : Buffer.from(cursor.join('.')).toString('base64url')

@@ -1,8 +1,9 @@
 // /whitelist: the grants that let an action pass without asking.
-import type { Service } from '../service.js'
+import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
-import * as schemas from './schemas.js'
+import * as answers from './answers.js'
+import * as requests from './requests.js'
 import { grantView, readCursor, writeCursor } from './view.js'
 
 export function whitelistRoutes(app: Api, service: Service): void {
@@ -11,8 +12,8 @@ export function whitelistRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'List the whitelist entries that stand, the newest first',
-        querystring: schemas.pageQuery,
-        response: { 200: schemas.grantPage },
+        querystring: requests.pageQuery,
+        response: { 200: answers.grantPage },
       },
     },
     async ({ query }) => {
@@ -27,8 +28,8 @@ export function whitelistRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'Let an action pass without asking; adding the same again sets its terms anew',
-        body: schemas.grantBody,
-        response: { 201: schemas.grant, 200: schemas.grant },
+        body: requests.grantBody,
+        response: { 201: answers.grant, 200: answers.grant },
       },
     },
     async ({ body }, reply) => {
@@ -50,9 +51,9 @@ export function whitelistRoutes(app: Api, service: Service): void {
     {
       schema: {
         summary: 'Revoke a whitelist entry',
-        params: schemas.idParams,
-        body: schemas.revokeBody,
-        response: { 200: schemas.grant },
+        params: requests.idParams,
+        body: requests.revokeBody,
+        response: { 200: answers.grant },
       },
     },
     async ({ params, body }) => {

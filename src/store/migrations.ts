@@ -1,4 +1,5 @@
 // The schema as an ordered list that only ever grows. The database's user_version is how many of them it has seen.
+// `digest_of` is core/digest.ts.
 
 /** Marks a SQLite file as ours ("Hold"), so that another program's database is never migrated by mistake. */
 export const applicationId = 0x486f6c64
@@ -92,5 +93,75 @@ export const migrations: readonly string[] = [
   -- One row that the readiness check rewrites, to learn whether writing works.
   CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
   INSERT INTO probe VALUES (1, 0);
+  `,
+  `
+  -- Anew, because columns that are added stand behind the large ones.
+  CREATE TABLE confirmations_2 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL
+      CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved')),
+    timeout_seconds INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    resolved_at INTEGER,
+    resolved_via TEXT,
+    resolved_by TEXT NOT NULL,
+    execution TEXT CHECK (execution IN ('unclaimed', 'lapsed', 'claimed', 'unreported', 'succeeded', 'failed')),
+    claim_by INTEGER,
+    claimed_at INTEGER,
+    report_by INTEGER,
+    reported_at INTEGER,
+    digest TEXT NOT NULL,
+    action TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    callback_url TEXT,
+    reason TEXT,
+    report_message TEXT,
+    description TEXT NOT NULL,
+    details TEXT NOT NULL,
+    CHECK ((status = 'pending') = (resolved_at IS NULL)),
+    CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
+    CHECK ((execution IS NULL) = (claim_by IS NULL)),
+    CHECK ((claimed_at IS NULL) = (report_by IS NULL))
+  ) STRICT;
+
+  -- Approvals from before there were claims cannot be claimed; whoever asked then acts without.
+  INSERT INTO confirmations_2
+  SELECT arrival, id, version, status, timeout_seconds, created_at, deadline, resolved_at, resolved_via, resolved_by,
+    CASE WHEN status IN ('approved', 'auto_approved') THEN 'lapsed' END,
+    CASE WHEN status IN ('approved', 'auto_approved') THEN resolved_at END,
+    NULL, NULL, NULL, digest_of(action, details, requester, session_key), action, requester, session_key,
+    NULL, reason, NULL, description, details
+  FROM confirmations;
+  DROP TABLE confirmations;
+  ALTER TABLE confirmations_2 RENAME TO confirmations;
+
+  CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
+  CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
+  CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
+  CREATE INDEX confirmations_created_at ON confirmations (created_at);
+  CREATE INDEX confirmations_status ON confirmations (status, created_at);
+  CREATE INDEX confirmations_action ON confirmations (action, created_at);
+  CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
+  CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
+  CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
+
+  ALTER TABLE deliveries ADD COLUMN destination TEXT NOT NULL DEFAULT '';
+  DROP INDEX deliveries_due;
+  CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
+
+  CREATE INDEX events_confirmation_id ON events (confirmation_id) WHERE confirmation_id IS NOT NULL;
+
+  CREATE TABLE idempotency_keys (
+    caller TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (caller, key)
+  ) STRICT, WITHOUT ROWID;
   `,
 ]

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { digestOf } from '../core/digest.js'
 import { applicationId, migrations } from './migrations.js'
 import { StoreRefused } from './store.js'
 
@@ -113,6 +114,9 @@ function harden(db: Database.Database): void {
 
 function migrate(db: Database.Database): void {
   const seen = db.pragma('user_version', { simple: true }) as number
+  db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
+    digestOf({ action, details, requester, sessionKey }),
+  )
   db.transaction(() => {
     if (seen === 0) db.pragma(`application_id = ${applicationId}`)
     migrations.slice(seen).forEach((sql) => db.exec(sql))

@@ -16,13 +16,17 @@ import {
   fromDelivery,
   fromEvent,
   fromGrant,
-  fromResolution,
+  fromKeyed,
+  fromStanding,
   grantColumns,
   type GrantRow,
+  keyedColumns,
+  type KeyedRow,
   toConfirmation,
   toDelivery,
   toEvent,
   toGrant,
+  toKeyed,
 } from './rows.js'
 import {
   type Change,
@@ -30,6 +34,8 @@ import {
   type ConfirmationFilter,
   type Cursor,
   type Due,
+  type EventFilter,
+  type EventPage,
   type Page,
   type Store,
   StoreUnavailable,
@@ -43,8 +49,9 @@ const worthSending = 12
 const maxGroup = 1000
 /** Bounds what one listing reads and answers with: 500 requests of 1 MiB each would not fit into a string. */
 const maxPageBytes = 8 * 1024 * 1024
-/** Bounds how many rows one listing reads when its filters match few of them. */
+/** Bounds how many rows one listing reads when its filters match few of them, and one page of events: many may ask. */
 const maxRowsRead = 5000
+const maxEventsRead = 1000
 
 interface Waiting {
   change: Change | 'probe'
@@ -58,6 +65,8 @@ export function openSqliteStore(path: string): Store {
   const sql = prepare(db)
   const writer = new Worker(new URL('./writer.js', import.meta.url), { workerData: { file }, execArgv: [] })
   const listeners = new Set<(committed: Committed) => void>()
+  // Few actions ever have a grant, and every submission asks: the others are not looked up.
+  const granted = new Set(sql.grantedActions.all() as string[])
   let queue: Waiting[] = []
   let writing: Waiting[] = []
   let closing: (() => void) | null = null
@@ -100,6 +109,7 @@ export function openSqliteStore(path: string): Store {
     if (change === 'probe') return done({ writes: [], events: [] })
     const events = change.events.map((event, index) => ({ seq: outcome + index, ...event }))
     const committed = { writes: change.writes, events }
+    for (const write of change.writes) if (write.kind === 'grant') granted.add(write.record.action)
     listeners.forEach((listener) => listener(committed))
     done(committed)
   }
@@ -117,6 +127,11 @@ export function openSqliteStore(path: string): Store {
       return row && toConfirmation(row)
     }),
 
+    standing: read((id: string) => {
+      const row = sql.standing.get(id) as [string, number, number, number] | undefined
+      return row && { isResolved: row[0] !== 'pending', createdAt: row[1], deadline: row[2], size: row[3] }
+    }),
+
     confirmations: read(
       (filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) =>
         order === 'deadline'
@@ -125,19 +140,32 @@ export function openSqliteStore(path: string): Store {
     ),
 
     lapsed: read((now: number, limit: number) =>
-      takeSome(sql.lapsed.iterate({ now, limit }), sizeOf).map(toConfirmation),
+      takeSome(sql.lapsed.iterate({ now, limit }), sizeOf).items.map(toConfirmation),
     ),
 
-    nextDeadline: read(() => sql.nextDeadline.get() as number | undefined),
+    ahead: read((now: number, limit: number) =>
+      takeSome(sql.ahead.iterate({ now, limit }), sizeOf).items.map(toConfirmation),
+    ),
+
+    nextDue: read(() => {
+      const times = [sql.nextDeadline.get(), sql.nextClaimBy.get(), sql.nextReportBy.get()] as (number | undefined)[]
+      const next = Math.min(...times.map((time) => time ?? Infinity))
+      return next === Infinity ? undefined : next
+    }),
 
     pending: read((now: number) => sql.pending.get({ now }) as { count: number; oldestCreatedAt: number | null }),
+
+    executions: read(() => sql.executions.get() as { unclaimed: number; claimed: number }),
+
+    keyed: read((caller: string, key: string) => {
+      const row = sql.keyed.get(caller, key) as KeyedRow | undefined
+      return row && toKeyed(row)
+    }),
 
     asked: read((since: number) => sql.asked.all(since) as { action: string; at: number }[]),
 
     grantsFor: read((action: string, sessionKey: string) =>
-      [sql.grantByScope.get(action, 'global', ''), sql.grantByScope.get(action, 'session', sessionKey)]
-        .filter((row) => row !== undefined)
-        .map((row) => toGrant(row as GrantRow)),
+      granted.has(action) ? (sql.grantsFor.all(action, sessionKey) as GrantRow[]).map(toGrant) : [],
     ),
 
     grant: read((id: string) => {
@@ -157,20 +185,33 @@ export function openSqliteStore(path: string): Store {
 
     deliveries: read((id: string) => (sql.deliveries.all(id) as DeliveryRow[]).map(toDelivery)),
 
-    dueDeliveries: read((channel: ChannelName, now: number, limit: number) =>
-      (sql.dueDeliveries.all(channel, now, limit) as [...DeliveryRow, ...ConfirmationRow][]).map((row): Due => ({
-        delivery: toDelivery(row.slice(0, 8) as DeliveryRow),
-        confirmation: toConfirmation(row.slice(8) as ConfirmationRow),
-      })),
+    dueDeliveries: read(
+      (channel: ChannelName, now: number, limit: number, except: string[]) =>
+        sql.dueDeliveries.all(channel, now, JSON.stringify(except), limit) as Due[],
     ),
 
     nextDelivery: read((channel: ChannelName, now: number) => sql.nextDelivery.get(channel, now) as number | undefined),
 
     unsent: read(() => sql.unsent.get() as number),
 
-    events: read((after: number, limit: number) =>
-      takeSome(sql.events.iterate(after, limit), (row: [...EventRow, seq: number]) => row[5].length).map(toEvent),
-    ),
+    events: read((after: number, limit: number, filter: EventFilter = {}, maxBytes = maxPageBytes): EventPage => {
+      const last = sql.lastSeq.get() as number
+      const { confirmationId } = filter
+      // Numbers have no gaps, so a range of them bounds how many rows are looked at.
+      const end = confirmationId === undefined ? Math.min(last, after + maxEventsRead) : last
+      const values = { after, end, limit: limit + 1, ...filterValues(filter) }
+      const statement = confirmationId === undefined ? sql.eventsInRange : sql.eventsOfConfirmation
+      const rows = takeSome(
+        statement.iterate(values),
+        (row: [...EventRow, seq: number]) => row[5].length,
+        limit,
+        maxBytes,
+      )
+      const upTo = rows.isAll ? Math.max(after, end) : rows.items.at(-1)![6]
+      return { events: rows.items.map(toEvent), upTo, more: upTo < last }
+    }),
+
+    lastSeq: read(() => sql.lastSeq.get() as number),
 
     async probe() {
       await enqueue('probe')
@@ -191,12 +232,14 @@ export function openSqliteStore(path: string): Store {
 
   /** The rows to look through for a filter, by the index that narrows it down best. */
   function newest(filter: ConfirmationFilter, after: Cursor | null): IterableIterator<unknown> {
-    const key = [...sql.newest.keys()].find((column) => filter[column] !== undefined)
+    // Nobody resolved what is pending.
+    const wanted = filter.resolvedBy === '' ? { ...filter, status: 'pending' as const, resolvedBy: undefined } : filter
+    const key = [...sql.newest.keys()].find((column) => wanted[column] !== undefined)
     const until = filter.until ?? Number.MAX_SAFE_INTEGER
     const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
     const bounds = { createdAt, arrival, since: filter.since ?? 0 }
     if (key === undefined) return sql.allNewest.iterate(bounds)
-    return sql.newest.get(key)!.iterate({ ...bounds, value: filter[key] })
+    return sql.newest.get(key)!.iterate({ ...bounds, value: wanted[key] })
   }
 
   function collect(rows: IterableIterator<unknown>, filter: ConfirmationFilter, limit: number): Page<Confirmation> {
@@ -218,16 +261,21 @@ export function openSqliteStore(path: string): Store {
   }
 }
 
-/** At least one row, and no more than fit into a page. */
-function takeSome<T>(rows: IterableIterator<unknown>, size: (row: T) => number): T[] {
-  const taken: T[] = []
+/** At least one row, and no more than fit. */
+function takeSome<T>(
+  rows: IterableIterator<unknown>,
+  size: (row: T) => number,
+  limit = Infinity,
+  maxBytes = maxPageBytes,
+): { items: T[]; isAll: boolean } {
+  const items: T[] = []
   let bytes = 0
   for (const row of rows as IterableIterator<T>) {
     bytes += size(row)
-    if (bytes > maxPageBytes && taken.length > 0) break
-    taken.push(row)
+    if (items.length === limit || (bytes > maxBytes && items.length > 0)) return { items, isAll: false }
+    items.push(row)
   }
-  return taken
+  return { items, isAll: true }
 }
 
 /** Somewhat more than it takes in an answer: escapes are counted. */
@@ -264,22 +312,45 @@ function prepare(db: Database.Database) {
     rows(`SELECT created_at, arrival, ${confirmationColumns} FROM confirmations
       WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
       ORDER BY created_at DESC, arrival DESC`)
+  const ofConfirmation = (column: string) => `coalesce(
+    (SELECT ${column} FROM confirmations WHERE id = confirmation_id), json_extract(data, '$.${column}'))`
+  const eventMatches = `(@types IS NULL OR type IN (SELECT value FROM json_each(@types)))
+    AND (@actor IS NULL OR actor = @actor) AND (@channel IS NULL OR via = @channel)
+    AND (@action IS NULL OR ${ofConfirmation('action')} = @action)
+    AND (@requester IS NULL OR ${ofConfirmation('requester')} = @requester)
+    AND (@sessionKey IS NULL OR ${ofConfirmation('session_key')} = @sessionKey)`
   return {
     confirmation: rows(`SELECT ${confirmationColumns} FROM confirmations WHERE id = ?`),
+    standing: rows(`SELECT status, created_at, deadline, octet_length(description) + octet_length(details)
+      FROM confirmations WHERE id = ?`),
     byDeadline: rows(`SELECT deadline, arrival, ${confirmationColumns} ${fromPending}
       WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`),
     allNewest: newestWhere(''),
     newest: new Map(
       Object.entries(filterColumns).map(([key, column]) => [
         key as keyof typeof filterColumns,
-        newestWhere(`${column} = @value AND`),
+        newestWhere(`${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`),
       ]),
     ),
     lapsed: rows(`SELECT ${confirmationColumns} ${fromPending} WHERE status = 'pending' AND deadline <= @now
       UNION ALL
-      SELECT ${confirmationColumns} FROM confirmations WHERE status = 'pending' AND created_at > @now AND deadline > @now
+      SELECT ${confirmationColumns} FROM confirmations WHERE execution = 'unclaimed' AND claim_by <= @now
+      UNION ALL
+      SELECT ${confirmationColumns} FROM confirmations WHERE execution = 'claimed' AND report_by <= @now
+      LIMIT @limit`),
+    ahead: rows(`SELECT ${confirmationColumns} FROM confirmations WHERE status = 'pending' AND created_at > @now
+      UNION ALL
+      SELECT ${confirmationColumns} FROM confirmations WHERE execution = 'unclaimed' AND resolved_at > @now
+      UNION ALL
+      SELECT ${confirmationColumns} FROM confirmations WHERE execution = 'claimed' AND resolved_at > @now
       LIMIT @limit`),
     nextDeadline: value(`SELECT deadline ${fromPending} WHERE status = 'pending' ORDER BY deadline LIMIT 1`),
+    nextClaimBy: value("SELECT claim_by FROM confirmations WHERE execution = 'unclaimed' ORDER BY claim_by LIMIT 1"),
+    nextReportBy: value("SELECT report_by FROM confirmations WHERE execution = 'claimed' ORDER BY report_by LIMIT 1"),
+    executions: db.prepare(`SELECT
+      (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
+      (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed`),
+    keyed: rows(`SELECT ${keyedColumns} FROM idempotency_keys WHERE caller = ? AND key = ?`),
     pending: db.prepare(`SELECT
       (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
       (SELECT count(*) FROM confirmations WHERE status = 'pending' AND created_at > @now) AS count,
@@ -288,7 +359,9 @@ function prepare(db: Database.Database) {
     asked: db.prepare(`SELECT action, created_at AS at FROM confirmations
       WHERE created_at > ? AND status <> 'auto_approved' ORDER BY created_at`),
 
-    grantByScope: rows(`SELECT ${grantColumns} FROM grants WHERE action = ? AND scope = ? AND session_key = ?`),
+    grantedActions: value('SELECT DISTINCT action FROM grants'),
+    grantsFor: rows(`SELECT ${grantColumns} FROM grants
+      WHERE action = ? AND (scope = 'global' AND session_key = '' OR scope = 'session' AND session_key = ?)`),
     grant: rows(`SELECT ${grantColumns} FROM grants WHERE id = ?`),
     liveGrants: rows(`SELECT created_at, arrival, ${grantColumns} FROM grants
       WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses) AND (expires_at IS NULL OR expires_at > @now)
@@ -296,14 +369,27 @@ function prepare(db: Database.Database) {
       ORDER BY created_at DESC, arrival DESC LIMIT @limit`),
 
     deliveries: rows(`SELECT ${deliveryColumns} FROM deliveries WHERE confirmation_id = ?`),
-    dueDeliveries: rows(`SELECT ${deliveryColumns}, ${confirmationColumns}
-      FROM deliveries JOIN confirmations ON id = confirmation_id
-      WHERE channel = ? AND next_at <= ? ORDER BY next_at LIMIT ?`),
+    dueDeliveries: db.prepare(`SELECT confirmation_id AS confirmationId, destination, created_at AS createdAt
+      FROM deliveries CROSS JOIN confirmations ON id = confirmation_id
+      WHERE channel = ? AND next_at <= ? AND destination NOT IN (SELECT value FROM json_each(?))
+      ORDER BY next_at LIMIT ?`),
     nextDelivery: value('SELECT next_at FROM deliveries WHERE channel = ? AND next_at > ? ORDER BY next_at LIMIT 1'),
     unsent: value('SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL'),
 
-    events: rows(`SELECT ${eventColumns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`),
+    eventsInRange: rows(`SELECT ${eventColumns} FROM events
+      WHERE seq > @after AND seq <= @end AND ${eventMatches} ORDER BY seq LIMIT @limit`),
+    eventsOfConfirmation: rows(`SELECT ${eventColumns} FROM events
+      WHERE confirmation_id = @confirmationId AND seq > @after AND seq <= @end AND ${eventMatches}
+      ORDER BY seq LIMIT @limit`),
+    lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
   }
+}
+
+/** What a filter leaves open is null. */
+function filterValues({ types, ...filter }: EventFilter): Record<string, string | null> {
+  const open = { confirmationId: null, actor: null, channel: null, action: null, requester: null, sessionKey: null }
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+  return { ...open, ...given, types: types === undefined ? null : JSON.stringify(types) }
 }
 
 function pack(change: Change | 'probe'): PackedChange {
@@ -315,14 +401,16 @@ function packWrite(write: Write): PackedWrite {
   switch (write.kind) {
     case 'confirmation':
       if (write.expect === 'absent') return ['insertConfirmation', fromConfirmation(write.record)]
-      return ['updateConfirmation', write.expect, write.record.id, fromResolution(write.record)]
+      return ['updateConfirmation', write.expect, write.record.id, fromStanding(write.record)]
     case 'delivery':
       if (write.expect === 'absent') return ['insertDelivery', fromDelivery(write.record)]
       return ['updateDelivery', write.expect, fromDelivery(write.record)]
     case 'grant':
       return ['putGrant', write.expect, fromGrant(write.record)]
     case 'use':
-      return ['useGrant', write.grantId]
+      return ['useGrant', write.grantId, write.count]
+    case 'keyed':
+      return ['insertKeyed', fromKeyed(write.record)]
   }
 }
 

@@ -1,6 +1,6 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
-import type { ChannelName, Confirmation, Delivery, Status } from '../core/model.js'
+import type { ChannelName, Confirmation, Delivery, KeyedSubmission, Status } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -9,8 +9,10 @@ export type Write =
   | { kind: 'delivery'; expect: number | 'absent'; record: Delivery }
   /** Grants are keyed by their scope. Uses are counted by `use` alone: a write keeps the stored count of the same id. */
   | { kind: 'grant'; expect: number | 'absent'; record: Grant }
-  /** Counts one use; a conflict if the grant is revoked or used up. */
-  | { kind: 'use'; grantId: string }
+  /** Counts uses; a conflict if the grant is revoked or has fewer left. At most one per grant and change. */
+  | { kind: 'use'; grantId: string; count: number }
+  /** Keys are only ever added; a conflict if the caller has used it before. */
+  | { kind: 'keyed'; record: KeyedSubmission }
 
 /** What happens together or not at all. There is no change without an event. */
 export interface Change {
@@ -34,6 +36,14 @@ export interface ConfirmationFilter {
   until?: number | undefined
 }
 
+export interface Standing {
+  isResolved: boolean
+  createdAt: number
+  deadline: number
+  /** Bytes of what may be large. */
+  size: number
+}
+
 /** A place in an ordered listing: the sort key and, for ties, the order of arrival. */
 export type Cursor = [key: number, arrival: number]
 
@@ -43,9 +53,28 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-export interface Due {
-  delivery: Delivery
-  confirmation: Confirmation
+/** A delivery whose time has come, and when its confirmation was submitted. */
+export interface Due extends Pick<Delivery, 'confirmationId' | 'destination'> {
+  createdAt: number
+}
+
+/** Which events. Action, requester and session are those of the confirmation an event is about, if it is about one. */
+export interface EventFilter {
+  confirmationId?: string | undefined
+  types?: string[] | undefined
+  actor?: string | undefined
+  channel?: string | undefined
+  action?: string | undefined
+  requester?: string | undefined
+  sessionKey?: string | undefined
+}
+
+export interface EventPage {
+  events: RecordedEvent[]
+  /** Everything up to this number has been looked at. */
+  upTo: number
+  /** There is more behind that. */
+  more: boolean
 }
 
 export interface Store {
@@ -59,6 +88,8 @@ export interface Store {
   subscribe(listener: (committed: Committed) => void): () => void
 
   confirmation(id: string): Promise<Confirmation | undefined>
+  /** As much of it as whoever waits must know: small, however large the confirmation is. */
+  standing(id: string): Promise<Standing | undefined>
   /** `deadline`: pending ones, the next to lapse first. `newest`: the latest created first. */
   confirmations(
     filter: ConfirmationFilter,
@@ -66,12 +97,21 @@ export interface Store {
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>>
-  /** Pending ones whose deadline is at or before `now`, or that were created after it; fewer when they are large. */
+  /** Those that are due at `now` (see `dueAt`); fewer when they are large. */
   lapsed(now: number, limit: number): Promise<Confirmation[]>
-  /** The earliest deadline of all pending ones. */
-  nextDeadline(): Promise<number | undefined>
+  /**
+   * Pending ones that were created after `now` and approvals from after it: written before the clock was set back. Looks
+   * through everything that is unfinished.
+   */
+  ahead(now: number, limit: number): Promise<Confirmation[]>
+  /** When the next one is due. */
+  nextDue(): Promise<number | undefined>
   /** Pending ones that have not lapsed at `now`, and when the longest waiting of them was created. */
   pending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
+  /** How many approvals may still be claimed, and how many that were claimed have still to be reported. */
+  executions(): Promise<{ unclaimed: number; claimed: number }>
+  /** What this caller has submitted with this key. */
+  keyed(caller: string, key: string): Promise<KeyedSubmission | undefined>
   /** Action and time of everything that a person was asked since then, oldest first. */
   asked(since: number): Promise<{ action: string; at: number }[]>
 
@@ -82,15 +122,20 @@ export interface Store {
   grants(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
 
   deliveries(confirmationId: string): Promise<Delivery[]>
-  /** A channel's unfinished deliveries whose time has come, the longest due first, with what they announce. */
-  dueDeliveries(channel: ChannelName, now: number, limit: number): Promise<Due[]>
+  /** A channel's unfinished deliveries whose time has come, but for these destinations, the longest due first. */
+  dueDeliveries(channel: ChannelName, now: number, limit: number, except: string[]): Promise<Due[]>
   /** When the channel's next delivery after `now` is due. */
   nextDelivery(channel: ChannelName, now: number): Promise<number | undefined>
   /** How many deliveries are unfinished. */
   unsent(): Promise<number>
 
-  /** Events after this number, in order; fewer than `limit` when they are large. */
-  events(after: number, limit: number): Promise<RecordedEvent[]>
+  /**
+   * Events after this number, in order. A page is bounded in events, in bytes (but for its first event) and in what is
+   * looked through to find them.
+   */
+  events(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
+  /** The number of the last event; 0 before the first. */
+  lastSeq(): Promise<number>
 
   /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
   probe(): Promise<void>

@@ -2,16 +2,17 @@
 // On a thread of its own, so that a slow disk delays commits and nothing else.
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import type { ConfirmationRow, DeliveryRow, EventRow, GrantRow, ResolutionRow } from './rows.js'
+import type { ConfirmationRow, DeliveryRow, EventRow, GrantRow, KeyedRow, StandingRow } from './rows.js'
 
 /** A write with its expectation, packed for the way to this thread. */
 export type PackedWrite =
   | ['insertConfirmation', ConfirmationRow]
-  | ['updateConfirmation', expect: number, id: string, ResolutionRow]
+  | ['updateConfirmation', expect: number, id: string, StandingRow]
   | ['insertDelivery', DeliveryRow]
   | ['updateDelivery', expect: number, DeliveryRow]
   | ['putGrant', expect: number | 'absent', GrantRow]
-  | ['useGrant', id: string]
+  | ['useGrant', id: string, count: number]
+  | ['insertKeyed', KeyedRow]
   | ['probe']
 
 export interface PackedChange {
@@ -32,7 +33,6 @@ db.pragma('recursive_triggers = ON')
 db.pragma('journal_size_limit = 67108864')
 if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
 
-const usable = 'id = ? AND revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)'
 const sql = {
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
@@ -41,14 +41,17 @@ const sql = {
   probe: db.prepare('UPDATE probe SET count = count + 1'),
   confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
   insertConfirmation: db.prepare(`INSERT INTO confirmations
-    (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline,
-     version, status, resolved_by, resolved_at, resolved_via, reason)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline, digest, callback_url,
+     version, status, resolved_by, resolved_at, resolved_via, reason,
+     execution, claim_by, claimed_at, report_by, reported_at, report_message)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
   updateConfirmation: db.prepare(`UPDATE confirmations
-    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ? WHERE id = ?`),
+    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?,
+      execution = ?, claim_by = ?, claimed_at = ?, report_by = ?, reported_at = ?, report_message = ? WHERE id = ?`),
   deliveryVersion: db.prepare('SELECT version FROM deliveries WHERE confirmation_id = ? AND channel = ?').pluck(),
   insertDelivery: db.prepare(`INSERT INTO deliveries
-    (version, state, attempts, next_at, updated_at, error, confirmation_id, channel) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+    (version, state, attempts, next_at, updated_at, error, confirmation_id, channel, destination)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
   // Not an upsert: that opens a statement journal, which costs more than the update.
   updateDelivery: db.prepare(`UPDATE deliveries
     SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
@@ -61,8 +64,13 @@ const sql = {
       expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
       granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
       uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
-  grantUsable: db.prepare(`SELECT 1 FROM grants WHERE ${usable}`).pluck(),
-  useGrant: db.prepare('UPDATE grants SET uses = uses + 1 WHERE id = ?'),
+  grantUsable: db
+    .prepare('SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL AND (max_uses IS NULL OR uses + ? <= max_uses)')
+    .pluck(),
+  useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
+  insertKeyed: db.prepare(
+    'INSERT INTO idempotency_keys (caller, key, fingerprint, confirmation_id, created_at) VALUES (?, ?, ?, ?, ?)',
+  ),
   insertEvent: db.prepare(
     'INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)',
   ),
@@ -82,7 +90,7 @@ function writeAll(group: PackedChange[]): PackedOutcome[] {
     return writeGroup(group)
   } catch (error) {
     if (isOutage(error)) return group.map(() => pack(error))
-    // One change that cannot be written must not take the others down with it.
+    // One change that cannot be written, or expected something absent that is there, must not take the others down.
     return group.map(writeOne)
   }
 }
@@ -91,7 +99,7 @@ function writeOne(change: PackedChange): PackedOutcome {
   try {
     return writeGroup([change])[0]!
   } catch (error) {
-    return pack(error)
+    return isTaken(error) ? 'conflict' : pack(error)
   }
 }
 
@@ -117,21 +125,21 @@ function writeGroup(group: PackedChange[]): PackedOutcome[] {
   }
 }
 
-/** All expectations of a change are checked before its first write, so a conflict leaves nothing behind. */
+/** Expectations of a version are checked before the first write; a conflict found later undoes what was written. */
 function holds(write: PackedWrite): boolean {
   switch (write[0]) {
-    case 'insertConfirmation':
-      return sql.confirmationVersion.get(write[1][0]) === undefined
     case 'updateConfirmation':
       return sql.confirmationVersion.get(write[2]) === write[1]
-    case 'insertDelivery':
-      return sql.deliveryVersion.get(...write[1].slice(6)) === undefined
     case 'updateDelivery':
-      return sql.deliveryVersion.get(...write[2].slice(6)) === write[1]
+      return sql.deliveryVersion.get(...write[2].slice(6, 8)) === write[1]
     case 'putGrant':
       return (sql.grantVersion.get(...write[2].slice(0, 3)) ?? 'absent') === write[1]
     case 'useGrant':
-      return sql.grantUsable.get(write[1]) !== undefined
+      return sql.grantUsable.get(write[1], write[2]) !== undefined
+    // What must be absent is found by inserting it.
+    case 'insertConfirmation':
+    case 'insertDelivery':
+    case 'insertKeyed':
     case 'probe':
       return true
   }
@@ -149,17 +157,24 @@ function write(change: PackedWrite): void {
       sql.insertDelivery.run(...change[1])
       return
     case 'updateDelivery':
-      sql.updateDelivery.run(...change[2])
+      sql.updateDelivery.run(...change[2].slice(0, 8))
       return
     case 'putGrant':
       sql.putGrant.run(...change[2])
       return
     case 'useGrant':
-      sql.useGrant.run(change[1])
+      sql.useGrant.run(change[2], change[1])
+      return
+    case 'insertKeyed':
+      sql.insertKeyed.run(...change[1])
       return
     case 'probe':
       sql.probe.run()
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)
 }
 
 function isOutage(error: unknown): boolean {

@@ -1,5 +1,5 @@
 // A grant lets an action pass without asking: for everyone, or for one session. Does it cover this request now?
-import type { Submission } from '../core/confirmation.js'
+import type { Submission } from '../core/model.js'
 import { isHighRisk } from '../policy/risk.js'
 
 /** One grant stands per scope; adding again sets its terms anew. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { asOf, hold, isLapsed, resolve, statusOf } from '../../src/core/confirmation.js'
+import { asOf, claim, dueAt, hold, report, resolve, statusOf } from '../../src/core/confirmation.js'
 import type { Confirmation, Outcome, Resolution } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
 
@@ -11,15 +11,19 @@ const submission = {
   requester: 'agent',
   sessionKey: '',
   timeoutSeconds: 30,
+  callbackUrl: null,
 }
+/** How long an approval may be claimed, and an act may take. */
+const [approvalMs, reportMs] = [900, 5000]
 const held = hold(submission, 'c1', 1000)
 const answer = (status: Outcome, at: number): Resolution => ({ status, by: 'alice', at, via: 'http', reason: null })
 
 t.test('a held confirmation is pending until its deadline', async (t) => {
   t.equal(held.deadline, 31_000)
   t.equal(statusOf(held), 'pending')
-  t.equal(isLapsed(held, 30_999), false)
-  t.equal(isLapsed(held, 31_000), true)
+  t.equal(dueAt(held), 31_000)
+  t.equal(statusOf(asOf(held, 30_999)), 'pending')
+  t.equal(statusOf(asOf(held, 31_000)), 'expired')
 })
 
 t.test('at its deadline it is expired, whether or not anybody has written that down', async (t) => {
@@ -28,13 +32,12 @@ t.test('at its deadline it is expired, whether or not anybody has written that d
 })
 
 t.test('one that claims to come from the future has an unknown age and counts as lapsed', async (t) => {
-  t.equal(isLapsed(held, 999), true)
   t.match(asOf(held, 999).resolution, { status: 'expired', at: 1000 })
 })
 
 t.test('the last millisecond before the deadline still decides, the deadline itself does not', async (t) => {
-  t.notOk(isRefusal(resolve(held, answer('approved', 30_999))))
-  const late = resolve(held, answer('approved', 31_000))
+  t.notOk(isRefusal(resolve(held, answer('approved', 30_999), approvalMs)))
+  const late = resolve(held, answer('approved', 31_000), approvalMs)
   t.match(late, { refused: 'already_resolved', extra: { status: 'expired', resolved_by: 'system:timeout' } })
 })
 
@@ -48,7 +51,7 @@ t.test('whatever is tried, the first resolution stands for ever', async () => {
       let current: Confirmation = held
       let first: Resolution | null = null
       for (const { status, at } of attempts.sort((a, b) => a.at - b.at)) {
-        const next = resolve(current, answer(status, at))
+        const next = resolve(current, answer(status, at), approvalMs)
         if (isRefusal(next)) {
           const stands = first?.status ?? 'expired'
           if (next.extra.status !== stands) throw new Error(`names ${String(next.extra.status)}, but ${stands} stands`)
@@ -62,3 +65,85 @@ t.test('whatever is tried, the first resolution stands for ever', async () => {
     }),
   )
 })
+
+const approved = resolve(held, answer('approved', 2000), approvalMs) as Confirmation
+
+t.test('only a yes can be claimed', async (t) => {
+  t.match(claim(held, null, 1500, reportMs), { refused: 'not_approved', extra: { status: 'pending' } })
+  for (const status of ['denied', 'cancelled'] as const) {
+    const no = resolve(held, answer(status, 2000), approvalMs) as Confirmation
+    t.equal(no.execution, null)
+    t.match(claim(no, null, 2001, reportMs), { refused: 'not_approved', extra: { status } })
+    t.equal(dueAt(no), null)
+  }
+  t.match(claim(held, null, 31_000, reportMs), { refused: 'not_approved', extra: { status: 'expired' } })
+  const automatic = resolve(held, answer('auto_approved', 2000), approvalMs) as Confirmation
+  t.match(claim(automatic, null, 2001, reportMs), { execution: { state: 'claimed', claimedAt: 2001, reportBy: 7001 } })
+})
+
+t.test('an approval is good until its last millisecond, and for what was approved', async (t) => {
+  t.equal(dueAt(approved), 2900)
+  t.match(claim(approved, null, 2900, reportMs), { refused: 'approval_expired', extra: { status: 'approved' } })
+  t.match(claim(approved, held.digest.replace(/^./, 'x'), 2899, reportMs), { refused: 'digest_mismatch' })
+  t.match(claim(approved, held.digest, 2899, reportMs), { execution: { state: 'claimed' }, version: 3 })
+})
+
+t.test('an approval from the future has an unknown age and is not good', async (t) => {
+  t.match(claim(approved, null, 1999, reportMs), { refused: 'approval_expired' })
+})
+
+t.test('a report needs a claim, may be late, and stands', async (t) => {
+  t.match(report(held, 'succeeded', null, 1500), { refused: 'not_claimed' })
+  t.match(report(approved, 'succeeded', null, 2500), { refused: 'not_claimed' })
+  t.match(report(asOf(approved, 9000), 'succeeded', null, 9000), { refused: 'not_claimed' })
+  const claimed = claim(approved, null, 2100, reportMs) as Confirmation
+  t.equal(dueAt(claimed), 7100)
+  t.match(asOf(claimed, 7099).execution, { state: 'claimed' })
+  const late = asOf(claimed, 7100)
+  t.match(late.execution, { state: 'unreported', claimedAt: 2100 })
+  t.equal(dueAt(late), null)
+  const reported = report(late, 'failed', 'disk full', 8000) as Confirmation
+  t.match(reported.execution, { state: 'failed', reportedAt: 8000, message: 'disk full' })
+  t.match(report(reported, 'succeeded', null, 8001), { refused: 'already_reported', extra: { outcome: 'failed' } })
+  t.match(claim(reported, null, 8001, reportMs), { refused: 'already_claimed' })
+})
+
+t.test(
+  'whatever is tried in whatever order, an approval is claimed once at most, in time, and for its digest',
+  async () => {
+    const step = fc.record({
+      what: fc.constantFrom('approve', 'deny', 'claim', 'claim the wrong thing', 'report', 'sweep'),
+      after: fc.integer({ min: 0, max: 700 }),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        let current: Confirmation = held
+        let now = 1000
+        let claims = 0
+        for (const { what, after } of steps) {
+          now += after
+          const next =
+            what === 'approve' || what === 'deny'
+              ? resolve(current, answer(what === 'approve' ? 'approved' : 'denied', now), approvalMs)
+              : what === 'claim'
+                ? claim(current, current.digest, now, reportMs)
+                : what === 'claim the wrong thing'
+                  ? claim(current, '0'.repeat(64), now, reportMs)
+                  : what === 'report'
+                    ? report(current, 'succeeded', null, now)
+                    : asOf(current, now)
+          if (isRefusal(next)) continue
+          if (what === 'claim the wrong thing') throw new Error('claimed something else')
+          if (what === 'claim') {
+            claims += 1
+            if (current.resolution?.status !== 'approved') throw new Error('claimed without a yes')
+            if (now >= current.resolution.at + approvalMs) throw new Error('claimed too late')
+          }
+          if (what === 'report' && claims !== 1) throw new Error('reported without a claim')
+          current = next
+        }
+        if (claims > 1) throw new Error('claimed twice')
+      }),
+    )
+  },
+)

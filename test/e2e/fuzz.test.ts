@@ -1,7 +1,7 @@
 // Thousands of requests that no honest client sends: each gets a proper refusal, and none changes anything.
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { problem } from '../../src/routes/schemas.js'
+import { problem } from '../../src/routes/answers.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? 20260101)
@@ -86,6 +86,35 @@ function createAttacks({ pending, decided, grant }: Targets, random: ReturnType<
       texts: ['revoked_by'],
       numbers: [],
     },
+    {
+      method: 'POST',
+      path: `/confirm/${decided}/claim`,
+      valid: { digest: '0'.repeat(64) },
+      texts: ['digest'],
+      numbers: [],
+    },
+    {
+      method: 'POST',
+      path: `/confirm/${decided}/report`,
+      valid: { outcome: 'failed', message: 'x' },
+      texts: ['outcome', 'message'],
+      numbers: [],
+    },
+    // These judge each item by itself, so that they are answered; what they hold is refused.
+    {
+      method: 'POST',
+      path: '/confirm/batch',
+      valid: { items: [{ action: '', description: 'x' }] },
+      texts: ['items'],
+      numbers: [],
+    },
+    {
+      method: 'POST',
+      path: '/decisions',
+      valid: { decisions: [{ id: decided, verdict: 'approve' }] },
+      texts: ['decisions', 'decided_by'],
+      numbers: [],
+    },
   ]
   const readPaths = ['/confirm', '/audit', '/audit/events', '/whitelist', '/health', `/confirm/${pending}`]
 
@@ -156,6 +185,56 @@ function createAttacks({ pending, decided, grant }: Targets, random: ReturnType<
         ),
       ),
     }),
+    'a callback that cannot be': () => ({
+      bytes: withBody(
+        doors[0]!,
+        spoilt(
+          doors[0]!,
+          'callback_url',
+          pick([
+            '"x"',
+            '""',
+            '"ftp://example.com/"',
+            '"file:///etc/passwd"',
+            '"javascript:alert(1)"',
+            '"http://127.0.0.1/"',
+            '"http://2130706433/"',
+            '"http://[::ffff:10.0.0.1]/"',
+            '"http://169.254.169.254/latest/meta-data"',
+            '"http://localhost.:6000/confirm"',
+            '"https://user:password@example.com/"',
+            '"http://exa\\nmple.com/"',
+            '"http://example.com:99999/"',
+            '"http://"',
+            '"\\u0000"',
+            '5',
+            'null',
+            '{}',
+            `"https://example.com/${'x'.repeat(2048)}"`,
+          ]),
+        ),
+      ),
+    }),
+    'a key that cannot be': () => {
+      const key = pick(['', '""', 'a b', 'x'.repeat(256 + below(9000)), '\u00e4', 'a\tb', '"a b"'])
+      const body = JSON.stringify(submission)
+      const head = ['POST /confirm HTTP/1.1', 'Host: x', `Content-Length: ${body.length}`, `Idempotency-Key: ${key}`]
+      const bytes = Buffer.from(`${head.join('\r\n')}\r\nContent-Type: application/json\r\n\r\n${body}`, 'latin1')
+      return { bytes }
+    },
+    'a wait or a place that cannot be': () => {
+      const bad = pick(['soon', '-1', '', '1e3', 'NaN', '%00', '0x1', '1,2', '999999999999999999999'])
+      return pick([
+        () => ({ bytes: get(`/confirm/${pending}?wait=${bad}`) }),
+        () => ({ bytes: httpRequest('POST', `/confirm?wait=${bad}`, submission) }),
+        () => ({ bytes: get(`/confirm/${pending}`, [`Prefer: wait=${bad}`]) }),
+        () => ({ bytes: get(`/events?after=${bad}`) }),
+        () => ({ bytes: get('/events', [`Last-Event-ID: x${bad}`]) }),
+        () => ({ bytes: get(`/confirm/${pending}/events?after=${bad}`) }),
+        () => ({ bytes: get(`/events?type=${bad}`) }),
+        () => ({ method: 'HEAD', bytes: httpRequest('HEAD', '/events') }),
+      ])()
+    },
     'nesting without end': () => {
       const depth = 1 + below(100_000)
       return { bytes: withBody(pick(doors), pick(['[', '{"a":', '[{"a":']).repeat(depth)) }
@@ -263,7 +342,10 @@ function createAttacks({ pending, decided, grant }: Targets, random: ReturnType<
       ])
       return pick([
         () => ({ bytes: get(`/confirm/${id}`) }),
-        () => ({ bytes: httpRequest('POST', `/confirm/${id}/${pick(['approve', 'deny', 'cancel'])}`, {}) }),
+        () => ({
+          bytes: httpRequest('POST', `/confirm/${id}/${pick(['approve', 'deny', 'cancel', 'claim', 'report'])}`, {}),
+        }),
+        () => ({ bytes: get(`/confirm/${id}/events`) }),
         () => ({ bytes: httpRequest('DELETE', `/whitelist/${id}`) }),
       ])()
     },
@@ -328,6 +410,10 @@ function createAttacks({ pending, decided, grant }: Targets, random: ReturnType<
           'limit',
           'cursor',
           'after',
+          'type',
+          'actor',
+          'channel',
+          'confirmation_id',
           'status',
           'since',
           'until',
@@ -519,7 +605,10 @@ function flawOf(answer: Answer | null, { method }: Attack): string | null {
 }
 
 t.test(`${total} malformed requests are refused properly and change nothing (SEED=${seed})`, async (t) => {
-  const program = await start(t, { flags: ['--web-port', '0', '--flood-limit', '0'] })
+  const program = await start(t, {
+    flags: ['--web-port', '0', '--flood-limit', '0'],
+    env: { CONFIRMATION_CALLBACK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}` },
+  })
   const pending = (await program.submit()).body.id as string
   const decided = (await program.submit()).body.id as string
   await program.call('POST', `/confirm/${decided}/deny`, { denier: 'bob', reason: 'no' })
@@ -530,7 +619,7 @@ t.test(`${total} malformed requests are refused properly and change nothing (SEE
     audit: (await program.call('GET', '/audit?limit=500')).body,
     events: await program.events(),
     whitelist: (await program.call('GET', '/whitelist')).body,
-    tables: ['confirmations', 'events', 'grants', 'deliveries'].map((name) =>
+    tables: ['confirmations', 'events', 'grants', 'deliveries', 'idempotency_keys'].map((name) =>
       db.prepare(`SELECT * FROM ${name}`).all(),
     ),
   })

@@ -1,6 +1,8 @@
 // How it ends: what is under way is finished, nothing new is taken, nobody can hold it up.
+import { once } from 'node:events'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
+import { until } from '../support.js'
 import { dial, httpRequest, start } from './program.js'
 
 /** Keeps every write waiting, as a slow disk would, until it is called off. */
@@ -50,6 +52,29 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     t.equal((await next.call('GET', '/health')).body.pending_count, 4, 'and all of it is on record')
   })
 }
+
+t.test('whoever waits is answered with the current state, and streams end', async (t) => {
+  const program = await start(t, { flags: ['--web-port', '0'] })
+  const { id } = (await program.submit()).body
+  const body = { action: 'send_mail', description: 'Send the newsletter' }
+  const wires = await Promise.all(
+    [program.port, program.webPort!, program.port, program.port].map((port) => dial(t, port)),
+  )
+  const [reading, alsoReading, submitting, streaming] = wires
+  for (const wire of [reading!, alsoReading!]) wire.socket.write(httpRequest('GET', `/confirm/${id}?wait=300`))
+  submitting!.socket.write(httpRequest('POST', '/confirm?wait=300', body))
+  streaming!.socket.write(httpRequest('GET', '/events'))
+  const held = async () => ((await program.call('GET', '/metrics')).body as string).match(/listeners\{of="\w+"\} (\d)/g)
+  await until(async () => String(await held()) === 'listeners{of="one"} 3,listeners{of="all"} 1')
+  const ended = once(streaming!.socket, 'end')
+  program.child.kill('SIGTERM')
+  for (const wire of [reading!, alsoReading!]) {
+    t.match(await wire.answer(), { status: 200, body: { id, status: 'pending' } })
+  }
+  t.match(await submitting!.answer(), { status: 202, body: { status: 'pending' } })
+  await ended
+  t.match(await program.exited, { code: 0 })
+})
 
 t.test('clients that hold half a request cannot keep it from ending', async (t) => {
   const program = await start(t, { flags: ['--web-port', '0'] })

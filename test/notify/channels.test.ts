@@ -17,6 +17,7 @@ const notice: Notice = {
   details: '{"to":"all"}',
   requester: 'agent',
   sessionKey: 's-1',
+  digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
 }

@@ -44,6 +44,12 @@ export async function untilStates(
   } catch {
     throw new Error(`the deliveries are ${last}, not ${sorted(wanted)}`)
   }
+  await written(built)
+}
+
+/** What is on disk can be read before this thread hears of it: the log and the metrics follow with the writer's answer. */
+export async function written({ call }: Pick<Built, 'call'>): Promise<void> {
+  await call('GET', '/ready')
 }
 
 export async function story({ events }: Pick<Built, 'events'>): Promise<string[]> {

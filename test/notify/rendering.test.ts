@@ -15,6 +15,7 @@ const plain: Notice = {
   details: '{}',
   requester: 'agent',
   sessionKey: '',
+  digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
 }
@@ -50,6 +51,7 @@ t.test('a Telegram message says what, who, which and how to answer', async (t) =
       'Requester: agent',
       'Session: s-1',
       `ID: ${plain.id}`,
+      'Digest: d1d1d1d1d1d1d1d1',
       'Expires: 2026-01-01T00:05:00.000Z',
       `Approve: ${approve}`,
       `Deny: ${deny}`,
@@ -67,6 +69,7 @@ t.test('a Discord message says the same', async (t) => {
   t.equal(field('Requester'), '`agent`')
   t.equal(field('Session'), '`s-1`')
   t.equal(field('ID'), `\`${plain.id}\``)
+  t.equal(field('Digest'), '`d1d1d1d1d1d1d1d1`')
   t.equal(field('Approve'), `\`\`\`\n${approve}\n\`\`\``)
   t.equal(field('Deny'), `\`\`\`\n${deny}\n\`\`\``)
   t.equal(embed.footer.text, 'Expires 2026-01-01T00:05:00.000Z')
@@ -103,7 +106,7 @@ for (const [name, text, onTelegram, onDiscord] of attacks) {
     t.same(parsed.entities[2], { type: 'pre', text: onTelegram })
     t.same(
       parsed.entities.map(({ type }) => type),
-      ['b', 'code', 'pre', 'code', 'code', 'code', 'code'],
+      ['b', 'code', 'pre', 'code', 'code', 'code', 'code', 'code'],
     )
     const { message, embed } = discord({ description: text })
     t.same(problemsOf(message), [])
@@ -250,14 +253,15 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
       const { text, entities } = telegram(notice)
       const hasDetails = notice.details !== '{}'
       const hasSession = notice.sessionKey !== ''
-      const shape = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasSession && 'code', 'code', 'code', 'code']
+      const named = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasSession && 'code']
+      const shape = [...named, 'code', 'code', 'code', 'code']
       const types = entities.map(({ type }) => type)
       const fixed = [
         '🔔 <b>: <code>\n<pre>\n',
         hasDetails ? 'Details\n<pre>\n' : '',
         'Requester: <code>\n',
         hasSession ? 'Session: <code>\n' : '',
-        'ID: <code>\nExpires: 2026-01-01T00:05:00.000Z\nApprove: <code>\nDeny: <code>',
+        'ID: <code>\nDigest: <code>\nExpires: 2026-01-01T00:05:00.000Z\nApprove: <code>\nDeny: <code>',
       ].join('')
       const skeleton = renderTelegram({ ...plain, ...notice }).replace(/<(b|code|pre)>[^<]*<\/\1>/g, '<$1>')
       return (
@@ -281,7 +285,7 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
   fc.assert(
     fc.property(notices, (notice) => {
       const { message, embed } = discord(notice)
-      const names = ['Action', 'Details', 'Requester', 'Session', 'ID', 'Approve', 'Deny']
+      const names = ['Action', 'Details', 'Requester', 'Session', 'ID', 'Digest', 'Approve', 'Deny']
       const values = [embed.description, ...embed.fields.map(({ value }) => value)]
       return (
         problemsOf(message).length === 0 &&

@@ -12,19 +12,25 @@ const submission = {
   requester: 'agent',
   sessionKey: '',
   timeoutSeconds: 300,
+  callbackUrl: null,
 }
 const pending = hold(submission, 'id-0001', t0)
-const approved = resolve(pending, {
-  status: 'approved',
-  by: 'alice',
-  at: t0 + 10,
-  via: 'http',
-  reason: null,
-}) as Confirmation
+const yes = { status: 'approved', by: 'alice', at: t0 + 10, via: 'http', reason: null } as const
+const approved = resolve(pending, yes, 900_000) as Confirmation
 
 function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0): Delivery {
   const nextAt = state === 'queued' || state === 'retrying' ? t0 : null
-  return { confirmationId: 'id-0001', channel, version: 1, state, attempts, nextAt, updatedAt: t0, error: null }
+  return {
+    confirmationId: 'id-0001',
+    channel,
+    destination: '',
+    version: 1,
+    state,
+    attempts,
+    nextAt,
+    updatedAt: t0,
+    error: null,
+  }
 }
 
 /** Who has it after an attempt by the first of `all`, and the events. */

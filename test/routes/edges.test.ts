@@ -7,7 +7,7 @@ import t from 'tap'
 import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
-import { limitUnsent } from '../../src/routes/guard.js'
+import { createUnsent, limitUnsent } from '../../src/routes/guard.js'
 import { build, configFor, until } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
@@ -236,11 +236,33 @@ t.test('while it shuts down, a request on an open connection is refused as a pro
   await closing
 })
 
+t.test('large answers one behind the other give their room back when the connection is gone', async (t) => {
+  const app = Fastify() as unknown as Api
+  t.teardown(() => app.close())
+  app.setErrorHandler(createErrorHandler({ error: () => {} }))
+  const limits = { counted: 1000, total: 50_000_000 }
+  limitUnsent(app, createUnsent(limits), limits)
+  app.get('/large', () => 'x'.repeat(10_000_000))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const ask = async () => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}/large`)
+    await body.dump()
+    return statusCode
+  }
+  const socket = connect(port, '127.0.0.1').pause()
+  socket.write('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(5))
+  await until(async () => (await ask()) === 429)
+  socket.destroy()
+  await until(async () => (await ask()) === 200)
+})
+
 t.test('clients that do not read cannot make it hold more than a bounded amount', async (t) => {
   const app = Fastify() as unknown as Api
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
-  limitUnsent(app, { counted: 1000, total: 50_000_000 })
+  const limits = { counted: 1000, total: 50_000_000 }
+  limitUnsent(app, createUnsent(limits), limits)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/small', () => 'x')
   await app.listen({ host: '127.0.0.1', port: 0 })

@@ -1,9 +1,9 @@
 // What every store must do, whatever it is built on.
 import type { Test } from 'tap'
 import type { NewEvent } from '../../src/audit/event.js'
-import { asOf, hold, resolve } from '../../src/core/confirmation.js'
+import { asOf, claim, hold, report, resolve } from '../../src/core/confirmation.js'
 import type { Confirmation, Delivery } from '../../src/core/model.js'
-import type { Change, Committed, Cursor, Store, Write } from '../../src/store/store.js'
+import type { Change, Committed, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
 
 const event = (confirmationId: string | null = null): NewEvent => ({
@@ -23,6 +23,7 @@ export function confirmation(id: string, fields: Partial<Confirmation> = {}): Co
     requester: 'agent',
     sessionKey: 's',
     timeoutSeconds: 300,
+    callbackUrl: 'https://example.com/hook',
   }
   return { ...hold(submission, id, 1000), ...fields }
 }
@@ -30,6 +31,7 @@ export function confirmation(id: string, fields: Partial<Confirmation> = {}): Co
 const delivery = (confirmationId: string, fields: Partial<Delivery> = {}): Delivery => ({
   confirmationId,
   channel: 'telegram',
+  destination: '',
   version: 1,
   state: 'queued',
   attempts: 0,
@@ -60,7 +62,7 @@ export const insert = (record: Confirmation): Change => ({
 })
 
 const approve = (record: Confirmation, by: string, at = 2000): Change => {
-  const resolved = resolve(record, { status: 'approved', by, at, via: 'http', reason: null }) as Confirmation
+  const resolved = resolve(record, { status: 'approved', by, at, via: 'http', reason: null }, 900_000) as Confirmation
   return { writes: [{ kind: 'confirmation', expect: record.version, record: resolved }], events: [event(record.id)] }
 }
 
@@ -99,7 +101,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal(await store.commit(stale), 'conflict')
     t.equal(await store.confirmation('c2'), undefined)
     t.same(await store.deliveries('c2'), [])
-    t.equal((await store.events(0, 10)).length, 1)
+    t.equal((await store.events(0, 10)).events.length, 1)
   })
 
   t.test('of many changes that expect the same version, exactly one is committed', async (t) => {
@@ -127,7 +129,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.ok(await store.confirmation('c1'))
     t.ok(await store.confirmation('c2'))
     t.equal(await store.confirmation('bad'), undefined)
-    t.equal((await store.events(0, 10)).length, 2)
+    t.equal((await store.events(0, 10)).events.length, 2)
   })
 
   t.test(
@@ -149,12 +151,16 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       stop()
       await store.commit(insert(confirmation('after')))
       t.equal(told.length, 40)
-      const read = await store.events(10, 5)
+      const { events: read, upTo, more } = await store.events(10, 5)
       t.same(
         read.map(({ seq }) => seq),
         [11, 12, 13, 14, 15],
       )
       t.equal(read[0]?.data, '{"note":"x"}')
+      t.same({ upTo, more }, { upTo: 15, more: true })
+      t.match(await store.events(36, 5), { upTo: 41, more: false })
+      t.same(await store.events(41, 5), { events: [], upTo: 41, more: false })
+      t.equal(await store.lastSeq(), 41)
     },
   )
 
@@ -163,7 +169,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g1') }))
     t.equal(await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g2') })), 'conflict')
     await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g3', { sessionKey: 's1' }) }))
-    await store.commit(change({ kind: 'use', grantId: 'g1' }))
+    await store.commit(change({ kind: 'use', grantId: 'g1', count: 1 }))
     await store.commit(change({ kind: 'grant', expect: 1, record: grant('g1', { version: 2, reason: 'r', uses: 0 }) }))
     t.match(await store.grant('g1'), { uses: 1, reason: 'r', version: 2 })
     await store.commit(change({ kind: 'grant', expect: 2, record: grant('g4', { version: 3 }) }))
@@ -179,15 +185,19 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const store = await open(t)
     await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g1', { maxUses: 3 }) }))
     const outcomes = await Promise.all(
-      Array.from({ length: 20 }, () => store.commit(change({ kind: 'use', grantId: 'g1' }))),
+      Array.from({ length: 20 }, () => store.commit(change({ kind: 'use', grantId: 'g1', count: 1 }))),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 3)
     t.match(await store.grant('g1'), { uses: 3 })
+    await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g5', { action: 'few', maxUses: 3 }) }))
+    t.equal(await store.commit(change({ kind: 'use', grantId: 'g5', count: 4 })), 'conflict')
+    t.not(await store.commit(change({ kind: 'use', grantId: 'g5', count: 3 })), 'conflict')
+    t.match(await store.grant('g5'), { uses: 3 })
     await store.commit(
       change({ kind: 'grant', expect: 'absent', record: grant('g2', { action: 'other', revokedAt: 5 }) }),
     )
-    t.equal(await store.commit(change({ kind: 'use', grantId: 'g2' })), 'conflict')
-    t.equal(await store.commit(change({ kind: 'use', grantId: 'nope' })), 'conflict')
+    t.equal(await store.commit(change({ kind: 'use', grantId: 'g2', count: 1 })), 'conflict')
+    t.equal(await store.commit(change({ kind: 'use', grantId: 'nope', count: 1 })), 'conflict')
   })
 
   t.test('only live grants are listed, the newest first, page by page', async (t) => {
@@ -252,17 +262,20 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal(seen.length, 12)
   })
 
-  t.test('what has lapsed is found, also what was written before the clock was set back', async (t) => {
+  t.test('what has lapsed is found, and apart from it what was written before the clock was set back', async (t) => {
     const store = await open(t)
     await store.commit(insert(confirmation('c1', { createdAt: 1000, deadline: 5000 })))
     await store.commit(insert(confirmation('c2', { createdAt: 1000, deadline: 9000 })))
     await store.commit(insert(confirmation('c3', { createdAt: 8000, deadline: 9000 })))
     const ids = async (now: number) => (await store.lapsed(now, 10)).map(({ id }) => id).sort()
-    t.same(await ids(4999), ['c3'])
-    t.same(await ids(5000), ['c1', 'c3'])
+    t.same(await ids(4999), [])
+    t.same(await ids(5000), ['c1'])
     t.same(await ids(9000), ['c1', 'c2', 'c3'])
+    const ahead = async (now: number) => (await store.ahead(now, 10)).map(({ id }) => id)
+    t.same(await ahead(7999), ['c3'])
+    t.same(await ahead(8000), [])
     t.equal((await store.lapsed(9000, 1)).length, 1)
-    t.equal(await store.nextDeadline(), 5000)
+    t.equal(await store.nextDue(), 5000)
     t.same(await store.pending(5000), { count: 1, oldestCreatedAt: 1000 })
     t.same(await store.pending(8500), { count: 2, oldestCreatedAt: 1000 })
     for (const one of await store.lapsed(9000, 10)) {
@@ -272,8 +285,102 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       })
     }
     t.same(await store.lapsed(9000, 10), [])
-    t.equal(await store.nextDeadline(), undefined)
+    t.equal(await store.nextDue(), undefined)
     t.same(await store.pending(1), { count: 0, oldestCreatedAt: null })
+  })
+
+  t.test('approvals that nobody claimed and claims that nobody reported come due like deadlines', async (t) => {
+    const store = await open(t)
+    const put = async (record: Confirmation, next: Confirmation) =>
+      store.commit({
+        writes: [{ kind: 'confirmation', expect: record.version, record: next }],
+        events: [event(record.id)],
+      })
+    const [c1, c2] = [confirmation('c1', { deadline: 90_000 }), confirmation('c2', { deadline: 90_000 })]
+    const yes = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
+    for (const one of [c1, c2]) {
+      await store.commit(insert(one))
+      await put(one, resolve(one, yes, 5000) as Confirmation)
+    }
+    t.same(await store.executions(), { unclaimed: 2, claimed: 0 })
+    t.equal(await store.nextDue(), 7000)
+    const approved = (await store.confirmation('c2'))!
+    const claimed = claim(approved, null, 3000, 1000) as Confirmation
+    await put(approved, claimed)
+    t.same(await store.confirmation('c2'), claimed)
+    t.same(await store.executions(), { unclaimed: 1, claimed: 1 })
+    t.equal(await store.nextDue(), 4000)
+    t.same(await store.lapsed(3999, 10), [])
+    t.same(await store.lapsed(4000, 10), [claimed])
+    t.same((await store.ahead(1999, 10)).map(({ id }) => id).sort(), ['c1', 'c2'])
+    t.same(await store.ahead(2000, 10), [])
+    t.equal((await store.lapsed(7000, 10)).length, 2)
+    await put(claimed, report(claimed, 'succeeded', 'done', 3500) as Confirmation)
+    t.match(await store.confirmation('c2'), { execution: { state: 'succeeded', reportedAt: 3500, message: 'done' } })
+    t.same(await store.executions(), { unclaimed: 1, claimed: 0 })
+    t.match(await store.lapsed(7000, 10), [{ id: 'c1' }])
+  })
+
+  t.test('how a confirmation stands is known without the rest of it', async (t) => {
+    const store = await open(t)
+    t.equal(await store.standing('c1'), undefined)
+    const record = confirmation('c1')
+    await store.commit(insert(record))
+    t.same(await store.standing('c1'), { isResolved: false, createdAt: 1000, deadline: record.deadline, size: 14 })
+    await store.commit(approve(record, 'p'))
+    t.match(await store.standing('c1'), { isResolved: true })
+  })
+
+  t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
+    const store = await open(t)
+    const record = { caller: 'a', key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        store.commit(
+          change(
+            { kind: 'confirmation', expect: 'absent', record: confirmation(`c${i}`) },
+            { kind: 'keyed', record: { ...record, confirmationId: `c${i}` } },
+          ),
+        ),
+      ),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.keyed('a', 'k'), { ...record, confirmationId: 'c0' })
+    t.equal(await store.confirmation('c1'), undefined, 'what lost left nothing behind')
+    t.equal(await store.keyed('b', 'k'), undefined)
+    t.not(await store.commit(change({ kind: 'keyed', record: { ...record, caller: 'b' } })), 'conflict')
+  })
+
+  t.test('events are found by what they are about', async (t) => {
+    const store = await open(t)
+    await store.commit(insert(confirmation('c1', { action: 'x', requester: 'bot' })))
+    await store.commit(insert(confirmation('c2', { action: 'y', sessionKey: 's2' })))
+    await store.commit(approve(confirmation('c1', { action: 'x', requester: 'bot' }), 'p'))
+    const about = { ...event(), type: 'granted' as const, actor: 'carol', data: { action: 'x', session_key: 's9' } }
+    await store.commit({ writes: [], events: [about] })
+    const find = async (filter: EventFilter) => (await store.events(0, 10, filter)).events.map(({ seq }) => seq)
+    t.same(await find({}), [1, 2, 3, 4])
+    t.same(await find({ confirmationId: 'c1' }), [1, 3])
+    t.same(await find({ confirmationId: 'nope' }), [])
+    t.same(await find({ action: 'x' }), [1, 3, 4])
+    t.same(await find({ requester: 'bot' }), [1, 3])
+    t.same(await find({ sessionKey: 's2' }), [2])
+    t.same(await find({ sessionKey: 's9' }), [4])
+    t.same(await find({ types: ['granted', 'revoked'] }), [4])
+    t.same(await find({ actor: 'carol' }), [4])
+    t.same(await find({ confirmationId: 'c1', action: 'y' }), [])
+    t.match(await store.events(0, 1, { confirmationId: 'c1' }), { events: [{ seq: 1 }], more: true, upTo: 1 })
+    t.match(await store.events(1, 1, { confirmationId: 'c1' }), { events: [{ seq: 3 }], more: false, upTo: 4 })
+  })
+
+  t.test('a page of events is bounded in bytes, but never empty for that', async (t) => {
+    const store = await open(t)
+    for (const id of ['c1', 'c2', 'c3']) {
+      const large = { ...event(id), data: { text: 'x'.repeat(1000) } }
+      await store.commit({ writes: [], events: [large] })
+    }
+    t.equal((await store.events(0, 10, {}, 10)).events.length, 1)
+    t.match(await store.events(0, 10, {}, 2100), { upTo: 2, more: true })
   })
 
   t.test('what a person was asked in the last window is known, and what passed by itself is not counted', async (t) => {
@@ -281,7 +388,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(insert(confirmation('c1', { createdAt: 1000 })))
     await store.commit(insert(confirmation('c2', { createdAt: 2000, action: 'x' })))
     const automatic = { status: 'auto_approved', by: 'whitelist:g', at: 3000, via: 'whitelist', reason: null } as const
-    await store.commit(insert(confirmation('c3', { createdAt: 3000, resolution: automatic })))
+    const claimable = { state: 'unclaimed', claimBy: 9000, claimedAt: null, reportBy: null } as const
+    const execution = { ...claimable, reportedAt: null, message: null }
+    await store.commit(insert(confirmation('c3', { createdAt: 3000, resolution: automatic, execution })))
     t.same(await store.asked(1000), [{ action: 'x', at: 2000 }])
     t.same(await store.asked(0), [
       { action: 'send_mail', at: 1000 },
@@ -289,7 +398,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     ])
   })
 
-  t.test('deliveries come due by channel, with what they announce', async (t) => {
+  t.test('deliveries come due by channel, with what says where they go', async (t) => {
     const store = await open(t)
     const record = confirmation('c1')
     await store.commit(insert(record))
@@ -299,9 +408,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         { kind: 'delivery', expect: 'absent', record: delivery('c1', { channel: 'discord', nextAt: 3000 }) },
       ),
     )
-    t.same(await store.dueDeliveries('telegram', 1999, 10), [])
-    t.same(await store.dueDeliveries('telegram', 2000, 10), [
-      { delivery: delivery('c1', { nextAt: 2000 }), confirmation: record },
+    t.same(await store.dueDeliveries('telegram', 1999, 10, []), [])
+    t.same(await store.dueDeliveries('telegram', 2000, 10, ['elsewhere']), [
+      { confirmationId: 'c1', destination: '', createdAt: 1000 },
     ])
     t.equal(await store.nextDelivery('telegram', 1000), 2000)
     t.equal(await store.nextDelivery('telegram', 2000), undefined)
@@ -309,9 +418,29 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const sent = delivery('c1', { version: 2, state: 'sent', nextAt: null, attempts: 1 })
     t.equal(await store.commit(change({ kind: 'delivery', expect: 5, record: sent })), 'conflict')
     await store.commit(change({ kind: 'delivery', expect: 1, record: sent }))
-    t.same(await store.dueDeliveries('telegram', 9999, 10), [])
+    t.same(await store.dueDeliveries('telegram', 9999, 10, []), [])
     t.equal(await store.unsent(), 1)
     t.match(await store.deliveries('c1'), [{ channel: 'discord' }, sent])
+  })
+
+  t.test('what is due for destinations that are full is passed over', async (t) => {
+    const store = await open(t)
+    for (const [id, destination, nextAt] of [
+      ['c1', 'a.example', 1000],
+      ['c2', 'b.example:8080', 2000],
+      ['c3', 'a.example', 3000],
+    ] as const) {
+      await store.commit(insert(confirmation(id)))
+      const record = delivery(id, { channel: 'callback', destination, nextAt })
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+      t.same(await store.deliveries(id), [record])
+    }
+    const ids = async (limit: number, except: string[]) =>
+      (await store.dueDeliveries('callback', 9000, limit, except)).map(({ confirmationId }) => confirmationId)
+    t.same(await ids(10, []), ['c1', 'c2', 'c3'])
+    t.same(await ids(1, ['a.example']), ['c2'])
+    t.same(await ids(10, ['b.example:8080', 'c.example']), ['c1', 'c3'])
+    t.same(await ids(10, ['a.example', 'b.example:8080']), [])
   })
 
   t.test('after closing, nothing more is taken, and everything taken is there', async (t) => {

@@ -1,4 +1,4 @@
-CREATE TABLE confirmations (
+CREATE TABLE "confirmations" (
     arrival INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL,
@@ -10,16 +10,29 @@ CREATE TABLE confirmations (
     resolved_at INTEGER,
     resolved_via TEXT,
     resolved_by TEXT NOT NULL,
+    execution TEXT CHECK (execution IN ('unclaimed', 'lapsed', 'claimed', 'unreported', 'succeeded', 'failed')),
+    claim_by INTEGER,
+    claimed_at INTEGER,
+    report_by INTEGER,
+    reported_at INTEGER,
+    digest TEXT NOT NULL,
     action TEXT NOT NULL,
     requester TEXT NOT NULL,
     session_key TEXT NOT NULL,
+    callback_url TEXT,
     reason TEXT,
+    report_message TEXT,
     description TEXT NOT NULL,
     details TEXT NOT NULL,
-    CHECK ((status = 'pending') = (resolved_at IS NULL))
+    CHECK ((status = 'pending') = (resolved_at IS NULL)),
+    CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
+    CHECK ((execution IS NULL) = (claim_by IS NULL)),
+    CHECK ((claimed_at IS NULL) = (report_by IS NULL))
   ) STRICT;
 
 CREATE INDEX confirmations_action ON confirmations (action, created_at);
+
+CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
 
 CREATE INDEX confirmations_created_at ON confirmations (created_at);
 
@@ -27,11 +40,13 @@ CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'p
 
 CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
 
-CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at);
+CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
 
 CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
 
 CREATE INDEX confirmations_status ON confirmations (status, created_at);
+
+CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
 
 CREATE TABLE deliveries (
     confirmation_id TEXT NOT NULL,
@@ -41,12 +56,12 @@ CREATE TABLE deliveries (
     attempts INTEGER NOT NULL,
     next_at INTEGER,
     updated_at INTEGER NOT NULL,
-    error TEXT,
+    error TEXT, destination TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (confirmation_id, channel),
     CHECK ((state IN ('queued', 'retrying')) = (next_at IS NOT NULL))
   ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX deliveries_due ON deliveries (channel, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
 
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -57,6 +72,8 @@ CREATE TABLE events (
     confirmation_id TEXT,
     data TEXT NOT NULL
   ) STRICT;
+
+CREATE INDEX events_confirmation_id ON events (confirmation_id) WHERE confirmation_id IS NOT NULL;
 
 CREATE TRIGGER events_no_delete BEFORE DELETE ON events
   BEGIN SELECT raise(ABORT, 'events are append-only: DELETE refused'); END;
@@ -87,5 +104,14 @@ CREATE TABLE grants (
   ) STRICT;
 
 CREATE INDEX grants_created_at ON grants (created_at);
+
+CREATE TABLE idempotency_keys (
+    caller TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (caller, key)
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;

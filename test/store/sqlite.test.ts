@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { migrations } from '../../src/store/migrations.js'
+import { digestOf } from '../../src/core/digest.js'
+import { applicationId, migrations } from '../../src/store/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
@@ -81,20 +82,60 @@ t.test(
     const db = new Database(path)
     t.teardown(() => db.close())
     const questions = asked.filter((source) => source.startsWith('SELECT') && source.includes('WHERE'))
-    t.ok(questions.length >= 15)
+    t.ok(questions.length >= 20)
     for (const source of questions) {
       const named = Object.fromEntries([...source.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]))
       const values = source.match(/\?/g)?.map(() => 1) ?? []
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${source}`).all(...(values.length > 0 ? values : [named]))
       for (const { detail } of plan as { detail: string }[]) {
+        // What is unfinished may be counted, and a filter's own list may be read.
         const grows =
-          /TEMP B-TREE|^SCAN (?!CONSTANT|\w+ USING COVERING INDEX (deliveries_due|confirmations_pending))/.test(detail)
+          /TEMP B-TREE|^SCAN (?!CONSTANT|json_each|\w+ USING (COVERING )?INDEX (deliveries_due|confirmations_(pending|unclaimed|claimed)))/.test(
+            detail,
+          )
         t.notOk(grows, `${detail}: ${source.replace(/\s+/g, ' ').slice(0, 100)}`)
         if (/deadline <=|ORDER BY deadline/.test(source)) t.match(plan, [{ detail: /confirmations_pending|COMPOUND/ }])
       }
     }
   },
 )
+
+t.test('a database of the first schema is brought up to date, and loses nothing', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  old.pragma(`application_id = ${applicationId}`)
+  old.exec(migrations[0]!)
+  old.pragma('user_version = 1')
+  const insertOld =
+    old.prepare(`INSERT INTO confirmations (arrival, id, version, status, timeout_seconds, created_at, deadline,
+      resolved_at, resolved_via, resolved_by, action, requester, session_key, reason, description, details)
+    VALUES (?, ?, 2, ?, 300, 1000, 301000, ?, ?, ?, 'send_mail', 'bot', 's', NULL, 'd', '{"b":1,"a":[]}')`)
+  const rows = [
+    [7, 'c1', 'pending', null, null, ''],
+    [9, 'c2', 'approved', 2000, 'http', 'alice'],
+    [11, 'c3', 'denied', 2000, 'http', 'bob'],
+    [12, 'c4', 'auto_approved', 1000, 'whitelist', 'whitelist:g1'],
+  ]
+  for (const row of rows) insertOld.run(...row)
+  old.exec("INSERT INTO events VALUES (1, 1000, 'submitted', 'bot', 'http', 'c1', '{}')")
+  old.close()
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const common = { action: 'send_mail', requester: 'bot', sessionKey: 's', details: '{"b":1,"a":[]}' }
+  const digest = digestOf(common)
+  t.match(await store.confirmation('c1'), { ...common, digest, resolution: null, execution: null, callbackUrl: null })
+  const lapsed = { state: 'lapsed', claimedAt: null, reportedAt: null }
+  t.match(await store.confirmation('c2'), { ...common, digest, resolution: { by: 'alice' }, execution: lapsed })
+  t.match(await store.confirmation('c3'), { ...common, digest, resolution: { by: 'bob' }, execution: null })
+  t.match(await store.confirmation('c4'), { ...common, resolution: { by: 'whitelist:g1' }, execution: lapsed })
+  t.equal((await store.events(0, 10, { confirmationId: 'c1' })).events.length, 1)
+  t.match(await store.lapsed(300_000, 10), [], 'and nothing of that comes due')
+  const { items } = await store.confirmations({}, 'newest', 10, null)
+  t.same(
+    items.map(({ id }) => id),
+    ['c4', 'c3', 'c2', 'c1'],
+  )
+})
 
 t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {
   const folder = temporaryFolder(t)

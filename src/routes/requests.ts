@@ -1,16 +1,16 @@
-// The API in zod, once: requests are validated by it, types are inferred from it, openapi.yaml is written from it.
+// What comes in, in zod, once: requests are validated by it, types are inferred from it, openapi.yaml is written from it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { channelNames, deliveryStates, outcomes, statuses } from '../core/model.js'
+import { statuses } from '../core/model.js'
 import { skeleton } from '../core/text.js'
 import { timeoutSeconds } from '../policy/risk.js'
-
-// -- what comes in ---------------------------------------------------------------------------------------------------
 
 const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
 const maxReason = 10_000
 const maxDepth = 64
+/** How many submissions or decisions one request may hold. */
+const maxMany = 100
 
 /** Text that can be stored, hashed and shown: no NUL, no half characters. */
 const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<string>) => {
@@ -68,6 +68,71 @@ export const submitBody = bodyObject({
     .optional()
     .transform(timeoutSeconds)
     .meta({ type: 'number', default: 300, description: 'Clamped to 30..3600; what is no number means 300.' }),
+  callback_url: optional('callback_url')
+    .optional()
+    .meta({ description: 'Where the resolved record is POSTed, signed after Standard Webhooks.' }),
+})
+
+/** What an Idempotency-Key may be: what a header can carry and a person can read. */
+const maxKey = 255
+export const flawOfKey = (key: string): string | null =>
+  key.length >= 1 && key.length <= maxKey && /^[\x21-\x7e]+$/.test(key)
+    ? null
+    : `must be 1 to ${maxKey} visible ASCII characters`
+
+/** One of a batch: the header of a submission has its place inside. */
+export const batchItem = submitBody.extend({
+  idempotency_key: optional('idempotency_key')
+    .superRefine((key, context) => {
+      const flaw = flawOfKey(key)
+      if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${flaw}` })
+    })
+    .optional(),
+})
+
+const many = <T extends z.ZodType>(field: string, item: T) => {
+  const error = `Field '${field}' must be a list of 1 to ${maxMany}`
+  const list = z.array(z.unknown(), { error }).min(1, error).max(maxMany, error)
+  // Each item is judged by itself, so that one mistake does not spoil the rest.
+  return list.meta({ items: z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }) })
+}
+
+export const batchBody = bodyObject({ items: many('items', batchItem) })
+
+export const decision = bodyObject({
+  id: z.string("Field 'id' is required"),
+  verdict: z.enum(['approve', 'deny'], { error: "Field 'verdict' must be 'approve' or 'deny'" }),
+  reason: reason.optional(),
+})
+
+export const decisionsBody = bodyObject({
+  decisions: many('decisions', decision),
+  decided_by: personName('decided_by').optional(),
+})
+
+/** A field that is misspelt must not pass for one that was left out: this is the last gate. */
+export const claimBody = z
+  .strictObject(
+    {
+      digest: z
+        .string("Field 'digest' must be a string")
+        .regex(/^[0-9a-fA-F]{64}$/, "Field 'digest' must be a SHA-256 in 64 hexadecimal digits")
+        .toLowerCase()
+        .optional()
+        .meta({ description: 'What the agent is about to do; compared with what was approved.' }),
+    },
+    {
+      error: ({ code }) =>
+        code === 'unrecognized_keys'
+          ? "A claim takes the field 'digest' and no other."
+          : 'The body must be a JSON object.',
+    },
+  )
+  .optional()
+
+export const reportBody = bodyObject({
+  outcome: z.enum(['succeeded', 'failed'], { error: "Field 'outcome' must be 'succeeded' or 'failed'" }),
+  message: short('message', optional('message'), maxReason).optional(),
 })
 
 export const approveBody = optionalBody({
@@ -106,6 +171,38 @@ export const grantBody = bodyObject({
 })
 
 export const revokeBody = optionalBody({ revoked_by: personName('revoked_by').optional() })
+
+/** Nobody is held longer than this: what stands between client and service would give up first. */
+export const maxWaitSeconds = 300
+
+export const waitQuery = z.object({
+  wait: z
+    .string("Query parameter 'wait' must be given once")
+    .regex(/^\d{1,9}(\.\d{1,9})?$/, "Query parameter 'wait' must be a number of seconds")
+    .transform((value) => Math.min(maxWaitSeconds, Number(value)))
+    .optional()
+    .meta({
+      type: 'number',
+      minimum: 0,
+      maximum: maxWaitSeconds,
+      description: 'Hold the request until the confirmation is resolved or this many seconds are over.',
+    }),
+})
+
+export const waitHeaders = z.object({
+  prefer: z.string().optional().meta({ description: '`wait=SECONDS`, as the query parameter (RFC 7240).' }),
+})
+
+export const submitHeaders = waitHeaders.extend({
+  'idempotency-key': z
+    .string()
+    .optional()
+    .meta({ description: 'The same requester, key and payload get the first answer again.' }),
+})
+
+export const streamHeaders = z.object({
+  'last-event-id': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
+})
 
 export const idParams = z.object({ id: z.string() })
 
@@ -148,164 +245,48 @@ export const auditQuery = listQuery.extend({
   until: time('until').optional(),
 })
 
-export const eventsQuery = z.object({
-  after: once('after')
-    .regex(/^\d{1,15}$/, "Query parameter 'after' must be a sequence number")
-    .transform(Number)
+const after = once('after')
+  .regex(/^\d{1,15}$/, "Query parameter 'after' must be a sequence number")
+  .transform(Number)
+  .optional()
+
+export const streamQuery = z.object({
+  after: after.meta({ type: 'integer', minimum: 0, description: 'Go on after this event; the header wins.' }),
+})
+
+const eventFilters = {
+  type: once('type')
+    .transform((value) => value.split(','))
+    .refine(
+      (types) => types.every((type) => (eventTypes as readonly string[]).includes(type)),
+      `Query parameter 'type' must be one or more of ${eventTypes.join(', ')}, separated by commas`,
+    )
     .optional()
-    .meta({ type: 'integer', minimum: 0, default: 0 }),
+    .meta({ type: 'string', description: 'One type of event, or several separated by commas.' }),
+  confirmation_id: once('confirmation_id').optional(),
+  actor: once('actor').optional(),
+  channel: once('channel').optional(),
+  action: once('action').optional(),
+  requester: once('requester').optional(),
+  session_key: once('session_key').optional(),
+}
+
+export const eventsQuery = z.object({
+  after: after.meta({ type: 'integer', minimum: 0, default: 0 }),
   limit,
+  ...eventFilters,
+})
+
+export const followQuery = z.object({
+  after: after.meta({
+    type: 'integer',
+    minimum: 0,
+    description: 'Begin after this event, 0 with the first; left out, with the next that happens. The header wins.',
+  }),
+  ...eventFilters,
 })
 
 export const pageQuery = z.object({ limit, cursor: once('cursor').optional() })
-
-// -- what goes out ---------------------------------------------------------------------------------------------------
-
-const epoch = z.number().meta({ description: 'Epoch seconds.' })
-const isoTime = z.iso.datetime()
-const cursor = z.string().nullable().meta({ description: 'Where the next page begins; null on the last.' })
-
-export const submitted = z
-  .object({
-    id: z.string(),
-    action: z.string(),
-    status: z.literal('pending'),
-    timeout_seconds: z.number(),
-    message: z.string(),
-    approve_url: z.string(),
-    deny_url: z.string(),
-    expires_at: epoch,
-    expires_at_iso: isoTime,
-  })
-  .meta({ description: 'Held; a person has been asked.' })
-
-export const autoApproved = z
-  .object({ id: z.string(), action: z.string(), status: z.literal('auto_approved'), message: z.string() })
-  .meta({ description: 'A whitelist entry covers it.' })
-
-const grantFields = z.object({
-  id: z.string(),
-  action: z.string(),
-  scope: z.enum(['global', 'session']),
-  session_key: z.string().nullable(),
-  granted_by: z.string(),
-  reason: z.string().nullable(),
-  uses: z.int(),
-  max_uses: z.int().nullable(),
-  created_at: epoch,
-  created_at_iso: isoTime,
-  expires_at: epoch.nullable(),
-  expires_at_iso: isoTime.nullable(),
-  revoked_at: epoch.nullable(),
-})
-export const grant = grantFields.meta({ description: 'A whitelist entry.' })
-
-export const resolved = z
-  .object({
-    id: z.string(),
-    action: z.string(),
-    status: z.enum(outcomes),
-    resolved_by: z.string(),
-    resolved_at: epoch,
-    resolved_at_iso: isoTime,
-    reason: z.string().optional(),
-    grant: grantFields.optional(),
-  })
-  .meta({ description: 'Resolved, and that stands.' })
-
-const confirmationFields = z.object({
-  id: z.string(),
-  action: z.string(),
-  description: z.string(),
-  details: z.record(z.string(), z.unknown()),
-  requester: z.string(),
-  session_key: z.string(),
-  status: z.enum(statuses),
-  resolved_by: z.string(),
-  resolved_at: epoch.nullable(),
-  created_at: epoch,
-  timeout_seconds: z.number(),
-  created_at_iso: isoTime,
-  resolved_at_iso: isoTime.nullable(),
-  expires_at: epoch,
-  expires_at_iso: isoTime,
-  resolved_via: z.string().nullable(),
-  reason: z.string().nullable(),
-})
-
-export const confirmation = confirmationFields
-  .extend({
-    deliveries: z.array(
-      z.object({
-        channel: z.enum(channelNames),
-        status: z.enum(deliveryStates),
-        attempts: z.int(),
-        updated_at: epoch,
-        updated_at_iso: isoTime,
-        next_attempt_at: epoch.nullable(),
-        error: z.string().nullable(),
-      }),
-    ),
-  })
-  .meta({ description: 'The confirmation in its latest state.' })
-
-export const confirmationPage = z
-  .object({ count: z.int(), confirmations: z.array(confirmationFields), next_cursor: cursor })
-  .meta({ description: 'Pending ones with the next deadline first; everything else with the newest first.' })
-
-export const auditPage = z
-  .object({ count: z.int(), entries: z.array(confirmationFields), next_cursor: cursor })
-  .meta({ description: 'One entry per confirmation in its latest state, the newest first.' })
-
-export const grantPage = z
-  .object({ count: z.int(), entries: z.array(grantFields), next_cursor: cursor })
-  .meta({ description: 'The whitelist entries that stand.' })
-
-export const eventPage = z
-  .object({
-    count: z.int(),
-    events: z.array(
-      z.object({
-        seq: z.int(),
-        type: z.enum(eventTypes),
-        time: epoch,
-        time_iso: isoTime,
-        actor: z.string(),
-        channel: z.string(),
-        confirmation_id: z.string().nullable(),
-        data: z.record(z.string(), z.unknown()),
-      }),
-    ),
-    next_after: z.int().meta({ description: "The 'after' of the next call." }),
-  })
-  .meta({ description: 'The history, oldest first.' })
-
-export const health = z
-  .object({
-    status: z.literal('ok'),
-    pending_count: z.int(),
-    timestamp: epoch,
-    timestamp_iso: isoTime,
-    version: z.string(),
-  })
-  .meta({ description: 'The process answers.' })
-
-export const ready = z.object({ status: z.literal('ready') }).meta({ description: 'The database takes writes.' })
-
-export const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.union([z.int(), z.enum(statuses)]).meta({
-      description: 'The HTTP status; in a 409 the state of the confirmation that stands.',
-    }),
-    detail: z.string(),
-    error: z.string(),
-    code: z.string(),
-    request_id: z.string(),
-  })
-  .loose()
-  .meta({ description: 'What went wrong, as RFC 9457 problem details.' })
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
 function findFlaw(root: Record<string, unknown>): string | null {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { StoreUnavailable, type Store } from '../src/store/store.js'
-import { build, counter, manualClock, t0, temporaryFolder, until } from './support.js'
+import { StoreUnavailable, type Store } from '../../src/store/store.js'
+import { build, counter, manualClock, t0, temporaryFolder, until } from '../support.js'
 
 t.test('a confirmation expires on time with nobody asking, and that is on record', async (t) => {
   const { submit, store, clock, events } = await build(t)

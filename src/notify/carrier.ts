@@ -1,0 +1,90 @@
+// What the outbox carries: notices to a chat, for a person to read, and resolved records to whoever asked to be called back.
+import { asOf, statusOf } from '../core/confirmation.js'
+import { type ChannelName, chatNames, type Confirmation, type Delivery } from '../core/model.js'
+import type { Change, Due } from '../store/store.js'
+import type { Callback } from './callback.js'
+import type { Channel, SendOutcome } from './notifier.js'
+import { afterAttempt, afterCall, type Attempt, isWorthWaiting } from './routing.js'
+
+export interface Carrier {
+  name: ChannelName
+  /** How much is under way at once, in all and to one destination. */
+  width: number
+  widthEach: number
+  /** Whether a destination's troubles are worth a line in the log. */
+  isLoud: boolean
+  /** Whether what is due for a destination that is down or busy waits until it may be tried, untouched. */
+  isPatient: boolean
+  /** If not: whether to wait for a busy destination until then, or to go on without it. */
+  isWorthWaiting(due: Due, until: number): boolean
+  /** Whether there is no point in sending any more. */
+  isMoot(confirmation: Confirmation, now: number): boolean
+  send(confirmation: Confirmation, context: { baseUrl: string; now: number; stop: AbortSignal }): Promise<SendOutcome>
+  /** Whether this says something about the destination, not about this delivery alone. */
+  tellsOfDestination(outcome: SendOutcome): boolean
+  /** What an attempt changes. `all` are the confirmation's deliveries. */
+  after(
+    confirmation: Confirmation,
+    all: Delivery[],
+    delivery: Delivery,
+    attempt: Attempt,
+    now: number,
+    random: number,
+  ): Change
+}
+
+/** A lane for every chat, in the order in which they are tried, and for those that are no longer in the settings. */
+export function carryChats(chats: Channel[]): Carrier[] {
+  const order = chats.map(({ name }) => name)
+  return chatNames.map((name) => carryNotices(chats.find((chat) => chat.name === name) ?? missingChat(name), order))
+}
+
+function carryNotices(channel: Channel, order: ChannelName[]): Carrier {
+  return {
+    name: channel.name,
+    // Enough that a slow answer does not hold up the rest.
+    width: 4,
+    widthEach: 4,
+    isLoud: true,
+    isPatient: false,
+    isWorthWaiting,
+    isMoot: (confirmation, now) => statusOf(asOf(confirmation, now)) !== 'pending',
+    send({ id, action, description, details, requester, sessionKey, digest, deadline }, { baseUrl, stop }) {
+      const texts = { id, action, description, details, requester, sessionKey, digest }
+      return channel.send({ ...texts, expiresAt: deadline, baseUrl }, stop)
+    },
+    tellsOfDestination: () => true,
+    after(confirmation, all, delivery, attempt, now, random) {
+      const notices = all.filter((one) => one.channel !== 'callback')
+      return afterAttempt({ confirmation, delivery, all: notices, order }, attempt, now, random)
+    },
+  }
+}
+
+/** A chat that was taken out of the settings while messages were waiting for it. */
+function missingChat(name: ChannelName): Channel {
+  return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }
+}
+
+/** Without a sender, what still waits to be called back is given up. `render` is the body, as JSON text. */
+export function carryCallbacks(callback: Callback | null, render: (confirmation: Confirmation) => string): Carrier {
+  return {
+    name: 'callback',
+    // Hosts are the agents' choice: a few that never answer must not hold up the others.
+    width: 128,
+    widthEach: 4,
+    isLoud: false,
+    isPatient: true,
+    isWorthWaiting: () => false,
+    isMoot: () => false,
+    send(confirmation, { now, stop }) {
+      if (callback === null) return Promise.resolve({ kind: 'refused', fault: 'message', error: 'no secret is set' })
+      const { id, callbackUrl } = confirmation
+      return callback.send({ url: callbackUrl!, id: `msg_${id}`, body: render(confirmation), at: now }, stop)
+    },
+    // A host that answers is well, whatever it says; what it says is about one path.
+    tellsOfDestination: (outcome) => outcome.kind === 'sent' || (outcome.kind === 'failed' && !outcome.answered),
+    after: (confirmation, _all, delivery, attempt, now, random) =>
+      afterCall(confirmation, delivery, attempt, now, random),
+  }
+}

@@ -1,0 +1,81 @@
+// What a lane knows of a destination: down, busy or well. Says so in the log once, when that changes.
+import type { SendOutcome } from './notifier.js'
+import { backoff, type Skipped } from './routing.js'
+
+export interface HealthLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface Health {
+  /** How many sends are under way. */
+  underWay: number
+  busyUntil: number
+  /** It failed last time. */
+  readonly isSuspect: boolean
+  /** Why it is better not tried now, if so. */
+  skip(now: number): Skipped | undefined
+  learn(outcome: SendOutcome, now: number, random: number): void
+}
+
+/** After a refusal that concerns the channel itself, it is left alone this long: many refusals get an address banned. */
+const refusedPauseMs = 30_000
+
+export function createHealth(name: string, log: HealthLog): Health {
+  let failures = 0
+  let down: { until: number; why: string; retry: boolean } | null = null
+  let said: 'failed' | 'refused' | null = null
+
+  function say(trouble: 'failed' | 'refused', error: string, message: string): void {
+    if (said !== trouble) log.warn({ channel: name, error }, message)
+    said = trouble
+  }
+
+  return {
+    underWay: 0,
+    busyUntil: 0,
+
+    get isSuspect() {
+      return failures > 0
+    },
+
+    skip(now) {
+      if (down !== null && now < down.until) {
+        return { kind: 'skipped', until: down.retry ? down.until : null, error: `not tried: ${down.why}` }
+      }
+      if (now < this.busyUntil) return { kind: 'skipped', until: this.busyUntil, error: 'not tried: busy' }
+      return undefined
+    },
+
+    learn(outcome, now, random) {
+      switch (outcome.kind) {
+        case 'sent':
+          if (said !== null) log.info({ channel: name }, `${name} takes messages again`)
+          said = null
+          failures = 0
+          down = null
+          return
+        case 'busy':
+          this.busyUntil = Math.max(this.busyUntil, now + outcome.retryAfterMs)
+          return
+        case 'failed':
+          // Those that were under way together fail together: that counts once.
+          if (down === null || now >= down.until) failures += 1
+          down = { until: now + backoff(failures, random), why: outcome.error, retry: true }
+          say('failed', outcome.error, `${name} does not answer; will try again`)
+          return
+        case 'refused':
+          if (outcome.fault === 'message') {
+            log.warn({ channel: name, error: outcome.error }, `${name} refused a message`)
+            return
+          }
+          down = {
+            until: outcome.fault === 'gone' ? Infinity : now + refusedPauseMs,
+            why: outcome.error,
+            retry: outcome.fault !== 'gone',
+          }
+          say('refused', outcome.error, `${name} refuses us; check its settings`)
+      }
+    },
+  }
+}

@@ -1,0 +1,192 @@
+// What goes out, in zod, once: openapi.yaml is written from it, and the tests hold every answer against it.
+import { z } from 'zod'
+import { eventTypes } from '../audit/event.js'
+import { channelNames, deliveryStates, executionStates, outcomes, statuses } from '../core/model.js'
+
+const epoch = z.number().meta({ description: 'Epoch seconds.' })
+const isoTime = z.iso.datetime()
+const digest = z
+  .string()
+  .meta({ description: 'SHA-256 over the RFC 8785 form of action, details, requester and session_key.' })
+const cursor = z.string().nullable().meta({ description: 'Where the next page begins; null on the last.' })
+
+export const submitted = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    status: z.literal('pending'),
+    timeout_seconds: z.number(),
+    message: z.string(),
+    approve_url: z.string(),
+    deny_url: z.string(),
+    digest,
+    expires_at: epoch,
+    expires_at_iso: isoTime,
+  })
+  .meta({ description: 'Held; a person has been asked. With `wait`: still no answer.' })
+
+const grantFields = z.object({
+  id: z.string(),
+  action: z.string(),
+  scope: z.enum(['global', 'session']),
+  session_key: z.string().nullable(),
+  granted_by: z.string(),
+  reason: z.string().nullable(),
+  uses: z.int(),
+  max_uses: z.int().nullable(),
+  created_at: epoch,
+  created_at_iso: isoTime,
+  expires_at: epoch.nullable(),
+  expires_at_iso: isoTime.nullable(),
+  revoked_at: epoch.nullable(),
+})
+export const grant = grantFields.meta({ description: 'A whitelist entry.' })
+
+export const resolved = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    status: z.enum(outcomes),
+    resolved_by: z.string(),
+    resolved_at: epoch,
+    resolved_at_iso: isoTime,
+    reason: z.string().optional(),
+    grant: grantFields.optional(),
+  })
+  .meta({ description: 'Resolved, and that stands.' })
+
+const confirmationFields = z.object({
+  id: z.string(),
+  action: z.string(),
+  description: z.string(),
+  details: z.record(z.string(), z.unknown()),
+  requester: z.string(),
+  session_key: z.string(),
+  status: z.enum(statuses),
+  resolved_by: z.string(),
+  resolved_at: epoch.nullable(),
+  created_at: epoch,
+  timeout_seconds: z.number(),
+  created_at_iso: isoTime,
+  resolved_at_iso: isoTime.nullable(),
+  expires_at: epoch,
+  expires_at_iso: isoTime,
+  resolved_via: z.string().nullable(),
+  reason: z.string().nullable(),
+  digest,
+  callback_url: z.string().nullable(),
+  execution: z.enum(executionStates).nullable().meta({ description: 'What became of an approval; null without one.' }),
+  claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),
+  claim_expires_at_iso: isoTime.nullable(),
+  claimed_at: epoch.nullable(),
+  claimed_at_iso: isoTime.nullable(),
+  reported_at: epoch.nullable(),
+  reported_at_iso: isoTime.nullable(),
+  outcome: z.enum(['succeeded', 'failed']).nullable(),
+  report_message: z.string().nullable(),
+})
+
+export const executed = confirmationFields.meta({ description: 'Done, once; this is what was approved.' })
+
+export const confirmation = confirmationFields
+  .extend({
+    deliveries: z.array(
+      z.object({
+        channel: z.enum(channelNames),
+        status: z.enum(deliveryStates),
+        attempts: z.int(),
+        updated_at: epoch,
+        updated_at_iso: isoTime,
+        next_attempt_at: epoch.nullable(),
+        error: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ description: 'The confirmation in its latest state.' })
+
+export const settled = confirmationFields
+  .extend({ message: z.string() })
+  .meta({ description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.' })
+
+export const confirmationPage = z
+  .object({ count: z.int(), confirmations: z.array(confirmationFields), next_cursor: cursor })
+  .meta({ description: 'Pending ones with the next deadline first; everything else with the newest first.' })
+
+export const auditPage = z
+  .object({ count: z.int(), entries: z.array(confirmationFields), next_cursor: cursor })
+  .meta({ description: 'One entry per confirmation in its latest state, the newest first.' })
+
+export const grantPage = z
+  .object({ count: z.int(), entries: z.array(grantFields), next_cursor: cursor })
+  .meta({ description: 'The whitelist entries that stand.' })
+
+export const event = z.object({
+  seq: z.int(),
+  type: z.enum(eventTypes),
+  time: epoch,
+  time_iso: isoTime,
+  actor: z.string(),
+  channel: z.string(),
+  confirmation_id: z.string().nullable(),
+  data: z.record(z.string(), z.unknown()),
+})
+
+export const eventStream = z.string().meta({
+  description: 'Server-sent events: `id` is the sequence number, `event` the type, `data` the event as JSON.',
+  contentMediaType: 'text/event-stream',
+})
+
+export const noMore = z.null().meta({ description: 'It is resolved, and after Last-Event-ID nothing happened.' })
+
+/** Each with the answer it would have had alone. */
+export const results = z
+  .object({
+    count: z.int(),
+    results: z.array(
+      z.object({
+        id: z.string().optional(),
+        status_code: z.int(),
+        body: z.record(z.string(), z.unknown()),
+        replayed: z.boolean().optional().meta({ description: 'Asked before, with the same key.' }),
+      }),
+    ),
+  })
+  .meta({
+    description: 'One result for each, in the order of the request, with the status code it would have had alone.',
+  })
+
+export const eventPage = z
+  .object({
+    count: z.int(),
+    events: z.array(event),
+    next_after: z.int().meta({ description: "The 'after' of the next call." }),
+    more: z.boolean().meta({ description: 'There is more behind that already.' }),
+  })
+  .meta({ description: 'The history, oldest first.' })
+
+export const health = z
+  .object({
+    status: z.literal('ok'),
+    pending_count: z.int(),
+    timestamp: epoch,
+    timestamp_iso: isoTime,
+    version: z.string(),
+  })
+  .meta({ description: 'The process answers.' })
+
+export const ready = z.object({ status: z.literal('ready') }).meta({ description: 'The database takes writes.' })
+
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.union([z.int(), z.enum(statuses)]).meta({
+      description: 'The HTTP status; in a 409 the state of the confirmation that stands.',
+    }),
+    detail: z.string(),
+    error: z.string(),
+    code: z.string(),
+    request_id: z.string(),
+  })
+  .loose()
+  .meta({ description: 'What went wrong, as RFC 9457 problem details.' })

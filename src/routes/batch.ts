@@ -1,0 +1,108 @@
+// Many at once: /confirm/batch for agents, /decisions for operators. Each gets the answer it would have had alone.
+import type { ZodError } from 'zod'
+import { isRefusal, type Refusal } from '../core/refusal.js'
+import type { Service } from '../service/service.js'
+import type { Asked, Submitted } from '../service/submit.js'
+import type { Api } from './api.js'
+import { granted, Problem, problemOf, problemResult, toProblem } from './errors.js'
+import * as answers from './answers.js'
+import * as requests from './requests.js'
+import { isSettledAtOnce, readKey, toSubmission } from './submission.js'
+import { firstView, heldView, resolutionView } from './view.js'
+
+interface Result {
+  id?: string
+  status_code: number
+  body: Record<string, unknown>
+  replayed?: boolean
+}
+
+export function batchRoutes(app: Api, service: Service): void {
+  app.post(
+    '/confirm/batch',
+    {
+      schema: {
+        summary: 'Ask for many at once, in one commit',
+        known: requests.submitHeaders.pick({ 'idempotency-key': true }),
+        body: requests.batchBody,
+        response: { 200: answers.results },
+      },
+    },
+    async ({ id: requestId, body, headers }) => {
+      const batchKey = readKey(headers)
+      const read = body.items.map((item, index) => readItem(item, index, batchKey))
+      const asked = read.filter((one): one is Asked => !(one instanceof Problem))
+      const answers = asked.length === 0 ? [] : granted(await service.submitAll(asked, 'http'))
+      const results = read.map((one) =>
+        resultOf(one instanceof Problem ? one : answers[asked.indexOf(one)]!, requestId),
+      )
+      return { count: results.length, results }
+    },
+  )
+
+  app.post(
+    '/decisions',
+    {
+      schema: {
+        summary: 'Approve and deny many at once',
+        body: requests.decisionsBody,
+        response: { 200: answers.results },
+      },
+    },
+    async ({ id: requestId, body }) => {
+      const by = body.decided_by?.trim() || 'api'
+      const decided = await Promise.allSettled(body.decisions.map((item) => decideOne(item, by, requestId)))
+      const [first] = decided
+      // What went wrong for all of them is an answer to the request; else some stand, and must be told.
+      if (first?.status === 'rejected' && decided.every(({ status }) => status === 'rejected')) throw first.reason
+      const results = decided.map((one, index): Result => {
+        if (one.status === 'fulfilled') return one.value
+        const { id } = body.decisions[index] as { id: string }
+        return { id, ...problemResult(toProblem(one.reason as Error), requestId) }
+      })
+      return { count: results.length, results }
+    },
+  )
+
+  async function decideOne(item: unknown, by: string, requestId: string): Promise<Result> {
+    const read = requests.decision.safeParse(item)
+    if (!read.success) {
+      const id = idOf(item)
+      return { ...(id === undefined ? {} : { id }), ...problemResult(itemProblem(read.error), requestId) }
+    }
+    const { id, verdict, reason } = read.data
+    const outcome = verdict === 'approve' ? ('approved' as const) : ('denied' as const)
+    const decision = { outcome, by, reason: reason?.trim() ? reason : null, remember: null }
+    const result = await service.decide(id, decision, 'http')
+    if (isRefusal(result)) return { id, ...problemResult(problemOf(result), requestId) }
+    return { id, status_code: 200, body: resolutionView(result.confirmation) }
+  }
+}
+
+function resultOf(answer: Submitted | Refusal | Problem, requestId: string): Result {
+  if (answer instanceof Problem) return problemResult(answer, requestId)
+  if (isRefusal(answer)) return problemResult(problemOf(answer), requestId)
+  const { confirmation, isReplay } = answer
+  const replayed = isReplay ? { replayed: true } : {}
+  if (!isSettledAtOnce(confirmation)) return { status_code: 202, body: heldView(confirmation), ...replayed }
+  return { status_code: 200, body: firstView(confirmation), ...replayed }
+}
+
+/** The key of a batch is a key for each of its items, by place. */
+function readItem(item: unknown, index: number, batchKey: string | null): Asked | Problem {
+  const read = requests.batchItem.safeParse(item)
+  if (!read.success) return itemProblem(read.error)
+  const key = read.data.idempotency_key ?? (batchKey === null ? null : `${batchKey} ${index}`)
+  return { submission: toSubmission(read.data), key }
+}
+
+/** As alone, but that there the item would have been the body. */
+function itemProblem(error: ZodError): Problem {
+  const problem = toProblem(error)
+  return problem.code === 'not_json' ? new Problem('not_json', 'Each item must be a JSON object.') : problem
+}
+
+function idOf(item: unknown): string | undefined {
+  const { id } = (item ?? {}) as { id?: unknown }
+  return typeof id === 'string' ? id : undefined
+}

@@ -1,0 +1,129 @@
+// Server-sent events: the history as it is written, for one confirmation until its end, or for everything.
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { RecordedEvent } from '../audit/event.js'
+import { stringify } from '../core/json.js'
+import type { Service } from '../service/service.js'
+import type { Api } from './api.js'
+import { granted, Problem } from './errors.js'
+import type { Unsent } from './guard.js'
+import * as answers from './answers.js'
+import * as requests from './requests.js'
+import { eventFilter, eventView } from './view.js'
+import { whenGone } from './wait.js'
+
+export const streamLimits = {
+  /** A comment this often keeps proxies from closing. */
+  idleMs: 15_000,
+  /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
+  stallMs: 10_000,
+  /** A chunk below this costs no more than its socket does; larger ones share the room for what is not read yet. */
+  smallChunk: 8 * 1024,
+  /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
+  maxStreams: 200,
+}
+
+export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits = streamLimits): void {
+  const { idleMs, stallMs, smallChunk, maxStreams } = limits
+
+  app.get(
+    '/confirm/:id/events',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'The events of a confirmation as they happen, until it is resolved',
+        params: requests.idParams,
+        querystring: requests.streamQuery,
+        known: requests.streamHeaders,
+        response: { 200: answers.eventStream, 204: answers.noMore },
+      },
+    },
+    async ({ params: { id }, query, headers }, reply) => {
+      const { isEnded } = granted(await service.ending(id))
+      const asked = lastEventId(headers) ?? query.after
+      const after = await begin(asked, 0)
+      const filter = { confirmationId: id }
+      // A browser comes back for ever, unless it is told that there is no more.
+      if (asked !== undefined && isEnded) {
+        const rest = await service.events(after, 1, filter)
+        if (rest.events.length === 0) return reply.code(204).send(null)
+      }
+      return send(reply, 'retry: 1000', service.follow({ filter, after, idleMs, until: id }, whenGone(reply)))
+    },
+  )
+
+  app.get(
+    '/events',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'All events as they happen',
+        querystring: requests.followQuery,
+        known: requests.streamHeaders,
+        response: { 200: answers.eventStream },
+      },
+    },
+    async ({ query, headers }, reply) => {
+      const { after: asked, ...filters } = query
+      const place = lastEventId(headers) ?? asked
+      const after = await begin(place, 'now')
+      if (service.listening().all >= maxStreams) {
+        const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
+        throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
+      }
+      // Whoever begins now is told where that is, and so comes back there even if nothing happened yet.
+      const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
+      return send(reply, first, service.follow({ filter: eventFilter(filters), after, idleMs }, whenGone(reply)))
+    },
+  )
+
+  /** The number to go on after. Beyond the last one there is no place to wait: it belongs to another history. */
+  async function begin(asked: string | number | undefined, otherwise: 0 | 'now'): Promise<number> {
+    if (asked === undefined && otherwise === 0) return 0
+    const last = await service.lastSeq()
+    if (asked === undefined) return last
+    if (Number(asked) <= last) return Number(asked)
+    const sentence = `There is no event ${asked}; the last one is ${last}. Begin again without it, or after 0.`
+    throw new Problem('invalid_cursor', sentence)
+  }
+
+  function send(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>): FastifyReply {
+    void reply.type('text/event-stream').header('x-accel-buffering', 'no')
+    return reply.send(Readable.from(chunks(reply, first, pages)))
+  }
+
+  /** One chunk is under way at a time, so a slow reader costs one event and not the history. */
+  async function* chunks(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>) {
+    yield `${first}\n\n`
+    for await (const events of pages) {
+      const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
+      for (const text of texts) {
+        const release = text.length < smallChunk ? () => {} : unsent.take(text.length)
+        if (release === null) {
+          reply.request.raw.socket.destroy()
+          return
+        }
+        const timer = setTimeout(() => reply.request.raw.socket.destroy(), stallMs)
+        try {
+          yield text
+        } finally {
+          clearTimeout(timer)
+          release()
+        }
+      }
+    }
+  }
+}
+
+function lastEventId(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers['last-event-id']
+  // Some clients send it empty before they have one.
+  if (id === undefined || id === '') return undefined
+  if (/^\d{1,15}$/.test(String(id))) return String(id)
+  throw new Problem('invalid_request', "Header 'Last-Event-ID' must be the sequence number of an event")
+}
+
+function render(event: RecordedEvent): string {
+  return `id: ${event.seq}\nevent: ${event.type}\ndata: ${stringify(eventView(event))}\n\n`
+}

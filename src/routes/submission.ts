@@ -1,0 +1,34 @@
+// What was submitted, alone or among many: from the API's words to the service's.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { z } from 'zod'
+import { statusOf } from '../core/confirmation.js'
+import type { Confirmation, Submission } from '../core/model.js'
+import { Problem } from './errors.js'
+import { flawOfKey, type submitBody } from './requests.js'
+
+export function toSubmission(body: z.output<typeof submitBody>): Submission {
+  return {
+    action: body.action,
+    description: body.description,
+    details: JSON.stringify(body.details),
+    requester: body.requester,
+    sessionKey: body.session_key,
+    timeoutSeconds: body.timeout_seconds,
+    callbackUrl: body.callback_url ?? null,
+  }
+}
+
+/** The Idempotency-Key, which the draft wants in quotes and most clients send without. */
+export function readKey(headers: IncomingHttpHeaders): string | null {
+  const header = headers['idempotency-key']
+  if (header === undefined) return null
+  const key = /^"(.*)"$/.exec(String(header))?.[1] ?? String(header)
+  const flaw = flawOfKey(key)
+  if (flaw !== null) throw new Problem('invalid_request', `Header 'Idempotency-Key' ${flaw}`)
+  return key
+}
+
+/** Never pending, so that its first answer was its last. */
+export function isSettledAtOnce(confirmation: Confirmation): boolean {
+  return statusOf(confirmation) === 'auto_approved'
+}

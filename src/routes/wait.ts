@@ -1,0 +1,34 @@
+// How long a request may be held: `?wait=SECONDS`, or `Prefer: wait=SECONDS` after RFC 7240.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import type { WhenGone } from '../service/read.js'
+import { whenOver } from './over.js'
+import { maxWaitSeconds } from './requests.js'
+
+interface Asking {
+  query: { wait?: number | undefined }
+  headers: IncomingHttpHeaders
+}
+
+/** In milliseconds. The query wins; a preference that is honoured is named in the answer. */
+export function readWait({ query, headers }: Asking, reply: FastifyReply): number {
+  if (query.wait !== undefined) return query.wait * 1000
+  const preferred = headers.prefer === undefined ? null : preferredSeconds(String(headers.prefer))
+  if (preferred === null) return 0
+  void reply.header('preference-applied', `wait=${preferred}`)
+  return preferred * 1000
+}
+
+/** What cannot be understood is no preference: nobody is refused for one. */
+function preferredSeconds(header: string): number | null {
+  for (const preference of header.split(',')) {
+    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(;|$)/i.exec(preference)?.[1]
+    if (seconds !== undefined) return Math.min(maxWaitSeconds, Number(seconds))
+  }
+  return null
+}
+
+/** A client that hangs up frees its place at once. */
+export function whenGone(reply: FastifyReply): WhenGone {
+  return (leave) => whenOver(reply, leave)
+}

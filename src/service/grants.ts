@@ -1,0 +1,88 @@
+// Whitelist entries: given, set anew, revoked. High-risk actions get none, and who tried is on record.
+import * as audit from '../audit/event.js'
+import type { Clock } from '../clock.js'
+import type { Via } from '../core/model.js'
+import { type Refusal, refuse } from '../core/refusal.js'
+import { isHighRisk } from '../policy/risk.js'
+import type { Store, Write } from '../store/store.js'
+import { type Grant, isSameTerms, makeGrant, type Scope } from '../whitelist/grant.js'
+import { type Attempt, rejection, settle } from './settle.js'
+
+export interface GrantRequest extends Scope {
+  ttlSeconds: number | null
+  maxUses: number | null
+  reason: string | null
+  by: string
+}
+
+/** A grant that may be given: what to write, and the one that stood. */
+interface Prepared {
+  record: Grant
+  standing: Grant | undefined
+  writes: Write[]
+}
+
+export type Grants = ReturnType<typeof createGrants>
+
+export function createGrants(store: Store, clock: Clock, newId: () => string) {
+  /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
+  function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
+    return settle<{ grant: Grant; created: boolean }>(store, async () => {
+      const now = clock.now()
+      const prepared = await prepare(asked, now, via, null)
+      if ('answer' in prepared) return prepared
+      const { record, standing, writes } = prepared
+      const answer = { grant: record, created: record.id !== standing?.id }
+      if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
+      return { answer, change: { writes, events: [audit.granted(record, now, via)] } }
+    })
+  }
+
+  async function revoke(id: string, by: string, via: Via): Promise<{ grant: Grant } | Refusal> {
+    return settle<{ grant: Grant }>(store, async () => {
+      const standing = await store.grant(id)
+      if (standing === undefined || standing.revokedAt !== null) {
+        return {
+          answer: refuse('not_found', `There is no whitelist entry ${id}; GET /whitelist lists those that stand.`),
+        }
+      }
+      const now = clock.now()
+      const record: Grant = { ...standing, version: standing.version + 1, revokedAt: now }
+      return {
+        change: {
+          writes: [{ kind: 'grant', expect: standing.version, record }],
+          events: [audit.revoked(standing, by, now, via)],
+        },
+        answer: { grant: record },
+      }
+    })
+  }
+
+  /** What giving it would write, or the attempt that ends in a refusal. */
+  async function prepare(
+    asked: GrantRequest,
+    now: number,
+    via: Via,
+    confirmationId: string | null,
+  ): Promise<Prepared | Attempt<never>> {
+    const { action, sessionKey, reason, by } = asked
+    if (isHighRisk(action)) {
+      const sentence = `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`
+      const answer = refuse('high_risk', sentence)
+      const attempt = { actor: by, at: now, via, confirmationId }
+      return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
+    }
+    if (sessionKey === '') {
+      const sentence = "There is no session_key to remember this for; use 'global' or submit with a session_key."
+      return { answer: refuse('no_session', sentence) }
+    }
+    const found = await store.grantsFor(action, sessionKey ?? '')
+    const standing = found.find((one) => one.sessionKey === sessionKey)
+    const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
+    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by }
+    const record = makeGrant(standing, { action, sessionKey }, terms, newId(), now)
+    return { record, standing, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
+  }
+
+  return { grant, revoke, prepare }
+}

@@ -1,0 +1,116 @@
+// Reading: at once, when it changes, as it happens. Every answer is as of now, whether or not that is written down yet.
+import type { RecordedEvent } from '../audit/event.js'
+import type { Clock } from '../clock.js'
+import { asOf } from '../core/confirmation.js'
+import { type Confirmation, type Delivery, isOutcome } from '../core/model.js'
+import type { Refusal } from '../core/refusal.js'
+import type { ConfirmationFilter, Cursor, EventFilter, Page, Store } from '../store/store.js'
+import { unknown } from './settle.js'
+import { createTurnstile } from './turnstile.js'
+import type { Bell, Watch } from './watch.js'
+
+export interface Found {
+  confirmation: Confirmation
+  deliveries: Delivery[]
+}
+
+export interface Following {
+  filter: EventFilter
+  after: number
+  idleMs: number
+  until?: string
+}
+
+/** Registers what to do when whoever waits has gone away. */
+export type WhenGone = (leave: () => void) => void
+
+/** What a reader of the history is given at once: small, because there may be many, and some are slow. */
+const followed = { events: 100, bytes: 256 * 1024 }
+
+/** `settleLapsed` writes down what has lapsed, if that is possible. */
+export function createRead(store: Store, clock: Clock, watch: Watch, settleLapsed: () => Promise<void>) {
+  const turnstile = createTurnstile()
+
+  async function find(id: string): Promise<Found | Refusal> {
+    const confirmation = await store.confirmation(id)
+    if (confirmation === undefined) return unknown(id)
+    return { confirmation: asOf(confirmation, clock.now()), deliveries: await store.deliveries(id) }
+  }
+
+  /**
+   * Sleeps until the confirmation is resolved, the time is over, the caller is gone or the service stops. Reads little, so
+   * that whoever sleeps holds on to little. Answers about how many bytes there will be to read.
+   */
+  async function wait(id: string, ms: number, whenGone: WhenGone): Promise<number> {
+    const bell = watch.listen(id)
+    whenGone(() => bell.end())
+    try {
+      const end = clock.now() + ms
+      for (;;) {
+        bell.hush()
+        const standing = await turnstile.run(() => store.standing(id))
+        const now = clock.now()
+        const isPending = standing?.isResolved === false && now < standing.deadline && now >= standing.createdAt
+        if (!isPending || now >= end || bell.isOver()) return standing?.size ?? 0
+        await bell.sleep(Math.min(end, standing.deadline) - now)
+      }
+    } finally {
+      bell.end()
+    }
+  }
+
+  /**
+   * The history after a number as it is written, in small helpings; an empty one when there was nothing to say for `idleMs`.
+   * Ends when the reader is gone, the service stops, or the end of the confirmation that `until` names has been told.
+   */
+  function follow(following: Following, whenGone: WhenGone): AsyncGenerator<RecordedEvent[]> {
+    const bell = watch.listen(following.filter.confirmationId ?? null)
+    whenGone(() => bell.end())
+    return tell(following, bell)
+  }
+
+  async function* tell({ filter, after, idleMs, until }: Following, bell: Bell): AsyncGenerator<RecordedEvent[]> {
+    try {
+      let isEnded = until !== undefined && (await store.standing(until))?.isResolved === true
+      let quietSince = clock.now()
+      while (!bell.isOver()) {
+        bell.hush()
+        const from = after
+        const page = await turnstile.run(() => store.events(from, followed.events, filter, followed.bytes))
+        after = page.upTo
+        if (until !== undefined) isEnded ||= page.events.some(({ type }) => isOutcome(type))
+        const isQuiet = page.events.length === 0 && clock.now() >= quietSince + idleMs
+        if (page.events.length > 0 || isQuiet) {
+          yield page.events
+          quietSince = clock.now()
+        }
+        if (page.more) continue
+        if (isEnded) return
+        await bell.sleep(quietSince + idleMs - clock.now())
+      }
+    } finally {
+      bell.end()
+    }
+  }
+
+  /** Whether the history has its end: an expiry may have happened and not be written down yet. */
+  async function ending(id: string): Promise<{ isEnded: boolean } | Refusal> {
+    const standing = await store.standing(id)
+    return standing === undefined ? unknown(id) : { isEnded: standing.isResolved }
+  }
+
+  async function list(
+    filter: ConfirmationFilter,
+    order: 'deadline' | 'newest',
+    limit: number,
+    after: Cursor | null,
+  ): Promise<Page<Confirmation>> {
+    await settleLapsed()
+    const page = await store.confirmations(filter, order, limit, after)
+    const now = clock.now()
+    const items = page.items.map((one) => asOf(one, now))
+    return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
+  }
+
+  return { find, findInTurn: (id: string) => turnstile.run(() => find(id)), wait, follow, ending, list }
+}

@@ -1,0 +1,61 @@
+// The one loop behind every verb, and the changes that several verbs make.
+import * as audit from '../audit/event.js'
+import type { Confirmation } from '../core/model.js'
+import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
+import { callBack } from '../notify/routing.js'
+import type { Change, Store } from '../store/store.js'
+
+/** One round of a verb: what to answer once the change, if there is one, is on disk. */
+export interface Attempt<T> {
+  answer: T | Refusal
+  change?: Change | undefined
+  /** Gives back what the attempt took. */
+  undo?: () => void
+}
+
+/** Each round that is lost was won by another, so this many may change one thing at the same time. */
+const maxRounds = 200
+
+/**
+ * Read, apply a pure rule, commit; after losing a race, read again. An answer without a change is only an answer. What a
+ * lost or failed attempt took is given back.
+ */
+export async function settle<T>(store: Store, attempt: () => Promise<Attempt<T>>): Promise<T | Refusal> {
+  for (let round = 0; round < maxRounds; round++) {
+    const { answer, change, undo } = await attempt()
+    if (change === undefined) return answer
+    try {
+      if ((await store.commit(change)) !== 'conflict') return answer
+    } catch (error) {
+      undo?.()
+      throw error
+    }
+    undo?.()
+  }
+  return refuse('contended', 'Too many others change this at the moment; nothing was done. Try again.')
+}
+
+/** The record's next state with the event that tells of it; whoever asked to be called back at its end will be. */
+export function replace(found: Confirmation, record: Confirmation, event: audit.NewEvent, now: number): Change {
+  const isEnd = found.resolution === null && record.resolution !== null
+  return {
+    writes: [{ kind: 'confirmation', expect: found.version, record }, ...(isEnd ? callBack(record, now) : [])],
+    events: [event],
+  }
+}
+
+/** Attempts on what is forbidden are on record; mistakes are only answered. */
+const recorded: ReadonlySet<RefusalCode> = new Set(['high_risk', 'digest_mismatch', 'already_claimed'])
+
+export function rejection(
+  refusal: Refusal,
+  attempt: Parameters<typeof audit.rejected>[1],
+  about: Record<string, unknown>,
+): Change | undefined {
+  if (!recorded.has(refusal.refused)) return undefined
+  return { writes: [], events: [audit.rejected(refusal, attempt, about)] }
+}
+
+export function unknown(id: string): Refusal {
+  return refuse('not_found', `There is no confirmation ${id}.`)
+}

@@ -1,0 +1,72 @@
+// What time alone does, written down: at the start, when something is due, and before each listing.
+import * as audit from '../audit/event.js'
+import { type Clock, createAlarm } from '../clock.js'
+import { asOf, dueAt } from '../core/confirmation.js'
+import type { Confirmation } from '../core/model.js'
+import { type Store, StoreUnavailable } from '../store/store.js'
+import { replace } from './settle.js'
+
+const batch = 500
+const retryMs = 1000
+
+export function createSweep(store: Store, clock: Clock) {
+  let sweeping: Promise<number> | null = null
+
+  const alarm = createAlarm(clock, async () => {
+    try {
+      await sweep()
+      return await store.nextDue()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      return clock.now() + retryMs
+    }
+  })
+
+  store.subscribe(({ writes }) => {
+    for (const write of writes) {
+      if (write.kind === 'confirmation') alarm.by(dueAt(write.record) ?? Infinity)
+    }
+  })
+
+  /** Answers how many expired while nobody was there to write it down. */
+  async function start(): Promise<number> {
+    // In one process time never runs back, so what comes from the future was there before.
+    const expired = (await settleAll((limit) => store.ahead(clock.now(), limit))) + (await sweep())
+    const next = await store.nextDue()
+    if (next !== undefined) alarm.by(next)
+    return expired
+  }
+
+  /** Writes down what has lapsed; one sweep at a time serves whoever asks. Answers how many that were. */
+  function sweep(): Promise<number> {
+    sweeping ??= settleAll((limit) => store.lapsed(clock.now(), limit)).finally(() => (sweeping = null))
+    return sweeping
+  }
+
+  /** Writes down what time alone did to these, until none is left. Answers how many expired. */
+  async function settleAll(find: (limit: number) => Promise<Confirmation[]>): Promise<number> {
+    let expired = 0
+    for (;;) {
+      const found = await find(batch)
+      const now = clock.now()
+      const changes = found.flatMap((one) => {
+        const record = asOf(one, now)
+        return record === one ? [] : [{ one, change: replace(one, record, audit.lapsed(record, now), now) }]
+      })
+      if (changes.length === 0) return expired
+      const results = await Promise.all(changes.map(({ change }) => store.commit(change)))
+      expired += results.filter((result, i) => result !== 'conflict' && changes[i]!.one.resolution === null).length
+    }
+  }
+
+  /** The same, but that a database which takes no writes is no obstacle: readers see what has lapsed anyway. */
+  async function settleLapsed(): Promise<void> {
+    try {
+      await sweep()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  return { start, stop: () => alarm.stop(), sweep, settleLapsed }
+}

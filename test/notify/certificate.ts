@@ -1,0 +1,19 @@
+// A certificate for localhost and 127.0.0.1 that signs itself, for a century. Nothing but these tests trusts it.
+export const certificate = `-----BEGIN CERTIFICATE-----
+MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
+c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM
+CWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFMqD37KYoEQ97zr
+oRwv5SMyBp6QiCFSN6lV0CSGhchbDQIwOh2owNCatpURyOEbfsETlAhn531pni4g
+0ucKdRejTjBMMA8GA1UdEwEB/wQFMAMBAf8wGgYDVR0RBBMwEYIJbG9jYWxob3N0
+hwR/AAABMB0GA1UdDgQWBBRzg2ujh6ycA5beXBfVVPClavkOtDAKBggqhkjOPQQD
+AgNIADBFAiAUw485jMx/wQD2mVjexFarbu5wiv1MVq7Vl1vkyrf/SgIhAL8klhnh
+EhHyZSgZ/h11cBs1+6gDoQN7gwIodpa7D3H1
+-----END CERTIFICATE-----
+`
+
+export const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgcXNH3lpW1s+4dLo2
++lAg4UIO2oxzmXSB/Lhp/O7wKb2hRANCAARTKg9+ymKBEPe866EcL+UjMgaekIgh
+UjepVdAkhoXIWw0CMDodqMDQmraVEcjhG37BE5QIZ+d9aZ4uINLnCnUX
+-----END PRIVATE KEY-----
+`

@@ -1,0 +1,63 @@
+// The turnstile: everybody's work is done, in order, and no turn of the event loop lasts long.
+import t from 'tap'
+import { createTurnstile } from '../../src/service/turnstile.js'
+
+t.test('the work of one who comes alone is done at once', async (t) => {
+  const { run } = createTurnstile()
+  let done = false
+  const working = run(async () => {
+    done = true
+    return 'x'
+  })
+  t.ok(done)
+  t.equal(await working, 'x')
+})
+
+t.test('of a crowd some get their turn, in order, until all have', async (t) => {
+  let time = 0
+  const { run } = createTurnstile(() => time)
+  const order: number[] = []
+  const turns: number[] = []
+  const crowd = Array.from({ length: 20 }, (_, index) =>
+    run(async () => {
+      // Each takes a millisecond.
+      time += 1
+      order.push(index)
+    }),
+  )
+  turns.push(order.length)
+  while (order.length < 20) {
+    await new Promise((resolve) => setImmediate(resolve))
+    turns.push(order.length)
+  }
+  await Promise.all(crowd)
+  t.same(
+    order,
+    Array.from({ length: 20 }, (_, index) => index),
+  )
+  t.same(turns, [4, 8, 12, 16, 20])
+})
+
+t.test('one who comes later does not overtake those who wait', async (t) => {
+  let time = 0
+  const { run } = createTurnstile(() => time)
+  const order: string[] = []
+  const work = (name: string) => run(async () => void order.push(name))
+  await work('first')
+  time = 100
+  const waiting = [work('second'), work('third')]
+  await new Promise((resolve) => setImmediate(resolve))
+  await Promise.all([...waiting, work('fourth')])
+  t.same(order, ['first', 'second', 'third', 'fourth'])
+})
+
+t.test('work that fails fails for whoever wanted it, and for nobody else', async (t) => {
+  let time = 0
+  const { run } = createTurnstile(() => time)
+  await run(async () => {})
+  time = 100
+  const failing = run(() => Promise.reject(new Error('broken')))
+  const fine = run(async () => 'fine')
+  await t.rejects(failing, { message: 'broken' })
+  t.equal(await fine, 'fine')
+})
