@@ -13,8 +13,8 @@ RUN npm run build && npm prune --omit=dev --no-audit --no-fund
 FROM node:20-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production
-# Other containers and published ports come in through 0.0.0.0. Holdpoint refuses that without --insecure, which is
-# for whoever runs the container to say: it means that something else guards the port.
+# Other containers and published ports come in through 0.0.0.0. Beyond loopback Holdpoint is never open: the first start
+# makes an admin key and prints it once. Read it with: docker logs NAME | grep -o 'hpk_[0-9a-f_]*'
 ENV CONFIRMATION_HOST=0.0.0.0 \
     CONFIRMATION_DB_PATH=/data/confirmation_audit.db
 COPY --from=build /app/node_modules ./node_modules

@@ -9,13 +9,13 @@ useZod(app)
 parseBodies(app)
 app.post('/confirm', { schema: { body: requests.submitBody } }, async ({ body }, reply) => {
   const id = uuid()
-  const deadline = Date.now() + body.timeout_seconds * 1000
+  const deadline = Date.now() + (body.timeout_seconds ?? 300) * 1000
   return reply.code(202).send({
     id,
     action: body.action,
     status: 'pending',
-    timeout_seconds: body.timeout_seconds,
-    message: `Waiting for a person to approve or deny this; it expires in ${body.timeout_seconds} s.`,
+    timeout_seconds: body.timeout_seconds ?? 300,
+    message: `Waiting for a person to approve or deny this; it expires in ${body.timeout_seconds ?? 300} s.`,
     approve_url: `/confirm/${id}/approve`,
     deny_url: `/confirm/${id}/deny`,
     expires_at: deadline / 1000,

@@ -1,15 +1,17 @@
 // Wiring: from settings and a store to an app that answers. What tests build.
-import { randomFillSync } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
 import { stringify } from './core/json.js'
+import type { ChannelName } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
-import { carryCallbacks, carryChats } from './notify/carrier.js'
+import { carryCallbacks, carryChats, type Ways } from './notify/carrier.js'
 import { createDiscord } from './notify/discord.js'
 import { announceInLog } from './notify/log.js'
 import type { Channel } from './notify/notifier.js'
@@ -17,18 +19,21 @@ import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
 import { type Api, parseBodies, useZod } from './routes/api.js'
 import { auditRoutes } from './routes/audit.js'
+import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
 import { confirmRoutes } from './routes/confirm.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
 import { answerUnknown, createUnsent, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
 import { healthRoutes } from './routes/health.js'
+import { keyRoutes } from './routes/keys.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
+import { pageRoutes } from './routes/pages.js'
 import { streamRoutes } from './routes/stream.js'
 import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
-import { createService, type Service } from './service/service.js'
-import type { Store } from './store/store.js'
+import { createService, type LoadedRules, type Service } from './service/service.js'
+import { type Store, StoreUnavailable } from './store/store.js'
 import { version } from './version.js'
 
 export interface Deps {
@@ -37,6 +42,9 @@ export interface Deps {
   clock?: Clock
   newId?: () => string
   random?: () => number
+  /** 256 bits and more of chance, as hexadecimal digits. */
+  chance?: () => string
+  rules?: LoadedRules | null
 }
 
 export interface Holdpoint {
@@ -44,6 +52,8 @@ export interface Holdpoint {
   service: Service
   /** openapi.yaml as the routes describe themselves. */
   openapi(): string
+  /** Answers what came through the database's own socket: about keys and people, as their owner. */
+  routeLocal(request: IncomingMessage, response: ServerResponse): void
   /** Once it is known where agents and where people reach it, which every notice says. */
   startSending(url: string, peopleUrl: string): void
   stopSending(graceMs: number): Promise<void>
@@ -54,13 +64,28 @@ const bodyLimit = 1024 * 1024
 const requestTimeoutMs = 30_000
 
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
-  const { store, log, clock = systemClock(), newId = createIds(), random = Math.random } = deps
+  const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
+  const { chance = () => randomBytes(48).toString('hex') } = deps
   const chats = configuredChats(config)
   const { flawOf: flawOfCallback, callback } = configuredCallback(config)
+  let pagesUrl = config.publicUrl ?? ''
+  const ways: Ways = {
+    needsKey: () => !service.people.isOpen(),
+    async linkTo(confirmation, channel) {
+      const recipient = recipientOf(channel, config, service)
+      if (recipient === null) return null
+      try {
+        return `${pagesUrl}/link/${await service.makeLink(confirmation, recipient, channel)}`
+      } catch (error) {
+        if (error instanceof StoreUnavailable) return null
+        throw error
+      }
+    },
+  }
   const outbox = createOutbox({
     store,
     clock,
-    carriers: [...carryChats(chats), carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))],
+    carriers: [...carryChats(chats, ways), carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))],
     log,
     random,
   })
@@ -68,6 +93,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     store,
     clock,
     newId,
+    chance,
+    rules,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
     approvalMs: config.approvalTtl * 1000,
     reportMs: config.reportTimeout * 1000,
@@ -76,8 +103,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
-  let baseUrl = ''
-  announceInLog(store, log, () => baseUrl)
+  announceInLog(store, log, () => pagesUrl)
 
   const handleError = createErrorHandler(log)
   // Fastify's own logger stays off: one line an event, and a request is not an event.
@@ -86,6 +112,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     requestTimeout: requestTimeoutMs,
     // The guard says it as a problem.
     return503OnClosing: false,
+    // A name of a hundred letters, each of them written as %XX%XX%XX.
+    routerOptions: { maxParamLength: 1000 },
     genReqId: numberRequests(),
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
@@ -97,8 +125,16 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   parseBodies(app)
   app.setErrorHandler(handleError)
   await limitFloods(app, config.floodLimit, () => clock.now(), metrics.flooded)
-  // On loopback only this machine's own names: a web page that was rebound here comes under its own.
-  guard(app, (name) => config.insecure || name === '' || name === config.host || isLoopback(name))
+  // While everyone is let in, only by this machine's own names: a web page that was rebound here comes under its own.
+  const isKnownHost = (name: string) =>
+    !service.people.isOpen() || ['', config.host, new URL(pagesUrl || 'http://localhost').hostname].includes(name)
+  guard(
+    app,
+    (name) => isKnownHost(name) || isLoopback(name),
+    (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
+  )
+  const local = new WeakSet<IncomingMessage>()
+  const auth = authenticate(app, service, (raw) => local.has(raw))
 
   const unsent = createUnsent()
   limitUnsent(app, unsent)
@@ -111,13 +147,15 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const routes = collectRoutes(app)
   let description: string | undefined
   const openapi = () => (description ??= describeApi(routes, version))
-  confirmRoutes(app, service, unsent)
+  confirmRoutes(app, service, auth, unsent)
   batchRoutes(app, service)
-  streamRoutes(app, service, unsent)
+  streamRoutes(app, service, auth, unsent)
   whitelistRoutes(app, service)
   auditRoutes(app, service)
   healthRoutes(app, service, metrics, version)
-  app.get('/openapi.yaml', { schema: { summary: 'This description' } }, (_request, reply) =>
+  keyRoutes(app, service)
+  await pageRoutes(app, { service, auth, unsent, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  app.get('/openapi.yaml', { config: { needs: 'read' }, schema: { summary: 'This description' } }, (_request, reply) =>
     reply.type('application/yaml').send(openapi()),
   )
   answerUnknown(app, routes)
@@ -125,12 +163,25 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     app,
     service,
     openapi,
+    routeLocal(request, response) {
+      local.add(request)
+      app.routing(request, response)
+    },
     startSending(url, peopleUrl) {
-      baseUrl = peopleUrl
+      pagesUrl = config.publicUrl ?? peopleUrl
       outbox.start(url)
     },
     stopSending: (graceMs) => outbox.stop(graceMs),
   }
+}
+
+/** Who reads the messages of a chat: a person, or whoever is in it. */
+function recipientOf(channel: ChannelName, config: Config, { people }: Service): string | null {
+  const { telegramHomeChannel, discordHomeChannel, discordBotToken } = config
+  const chat =
+    channel === 'telegram' ? telegramHomeChannel : discordBotToken === undefined ? 'webhook' : discordHomeChannel
+  if (chat === undefined) return null
+  return people.byChat(channel, chat)?.name ?? `${channel}:${chat}`
 }
 
 function configuredChats(config: Config): Channel[] {

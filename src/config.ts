@@ -39,9 +39,10 @@ const listOf = (flawOf: (item: string) => string | null) =>
 const httpUrl = text
   .refine((value) => /^https?:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'must be an http or https URL')
   .transform((value) => value.replace(/\/+$/, ''))
-const flagValue = z
-  .union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
-  .transform((value) => value === true || value === 'true' || value === '1')
+/** The start of a site, and nothing behind or before that. */
+function isTop(url: string): boolean {
+  return URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`
+}
 
 interface Setting {
   flag?: string
@@ -61,7 +62,7 @@ export const settings = {
     flag: 'host',
     env: 'CONFIRMATION_HOST',
     takes: 'ADDRESS',
-    help: 'address to listen on; anything but loopback also needs --insecure',
+    help: 'address to listen on; on anything but loopback the first start makes an admin key and prints it',
     default: '127.0.0.1',
     schema: text,
   },
@@ -112,7 +113,7 @@ export const settings = {
     flag: 'flood-limit',
     env: 'CONFIRMATION_FLOOD_LIMIT',
     takes: 'N',
-    help: 'requests per minute from one address; 0 turns it off',
+    help: 'requests per minute with one key, or from one address without; 0 turns it off',
     default: 60_000,
     schema: whole(0, 1_000_000_000),
   },
@@ -162,13 +163,22 @@ export const settings = {
     default: 'info',
     schema: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
   },
-  insecure: {
-    flag: 'insecure',
-    env: 'CONFIRMATION_INSECURE',
-    takes: '',
-    help: 'listen on a non-loopback address although whoever reaches it can approve',
-    default: false,
-    schema: flagValue,
+  publicUrl: {
+    flag: 'public-url',
+    env: 'CONFIRMATION_PUBLIC_URL',
+    takes: 'URL',
+    help: 'where people reach the pages, for links in messages (default http://127.0.0.1:6001, with the web port in use)',
+    // The pages and their cookies know no other place than the top, and chats limit how long a link may be.
+    schema: httpUrl
+      .refine(isTop, 'must end with the host or port: no path, user or query')
+      .refine((url) => url.length <= 200, 'must have at most 200 characters'),
+  },
+  policy: {
+    flag: 'policy',
+    env: 'CONFIRMATION_POLICY',
+    takes: 'FILE',
+    help: 'rules for actions, in YAML; read again on SIGHUP',
+    schema: text,
   },
   telegramBotToken: {
     env: 'TELEGRAM_BOT_TOKEN',
@@ -235,13 +245,69 @@ export class ConfigProblems extends Error {
   readonly problems: string[]
 
   constructor(problems: string[]) {
-    super(`Holdpoint cannot start with these settings:\n${problems.map((one) => `  - ${one}`).join('\n')}`)
+    super(`Holdpoint cannot run with these settings:\n${problems.map((one) => `  - ${one}`).join('\n')}`)
     this.problems = problems
   }
 }
 
+const chatIds = {
+  telegram: { takes: 'ID', help: 'by which Telegram knows this person; none removes it' },
+  discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
+}
+
+/** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
+export const commands = {
+  'keys add': {
+    help: 'make a key and print it, this once',
+    options: {
+      name: { takes: 'NAME', help: 'whom it belongs to' },
+      role: { takes: 'ROLE', help: 'agent, operator, auditor or admin' },
+      'expires-in': { takes: 'TIME', help: 'how long it is good, as 90d, 12h, 30m or seconds; for ever if left out' },
+      ...chatIds,
+    },
+  },
+  'keys list': { help: 'list the keys, never their secrets', options: { json: { takes: '', help: 'as JSON' } } },
+  'keys revoke': { argument: 'KEY', help: 'revoke a key, by its id, or all keys of a name', options: {} },
+  'keys rotate': {
+    argument: 'KEY',
+    help: 'make a key in the place of another, by its id or its name',
+    options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' } },
+  },
+  'people set': {
+    help: 'name somebody, and say by which ids the chats know them',
+    options: {
+      name: { takes: 'NAME', help: 'who it is' },
+      ...chatIds,
+    },
+  },
+  'people list': { help: 'list everyone there is', options: { json: { takes: '', help: 'as JSON' } } },
+  'policy check': { argument: 'FILE', help: 'say everything that is wrong with a file of rules', options: {} },
+  'policy explain': {
+    argument: 'ACTION',
+    help: 'say what would happen to an action under the rules of --policy, and why',
+    options: { details: { takes: 'JSON', help: 'the details it would come with' } },
+  },
+} as const satisfies Record<string, Command>
+export type CommandName = keyof typeof commands
+
+interface Command {
+  argument?: string
+  help: string
+  options: Record<string, { takes: string; help: string }>
+}
+
+/** A command as it was given. */
+export interface Order {
+  name: CommandName
+  argument: string
+  options: Partial<Record<string, string | true>>
+}
+
 export type Invocation =
-  { command: 'help' } | { command: 'version' } | { command: 'serve'; config: Config; warnings: string[] }
+  | { command: 'help' }
+  | { command: 'version' }
+  | { command: 'serve'; config: Config; warnings: string[] }
+  | { command: 'order'; order: Order; config: Config }
 
 type Env = Record<string, string | undefined>
 
@@ -254,7 +320,7 @@ export function fileKey(key: string): string {
 
 export function readInvocation(argv: string[], env: Env): Invocation {
   const problems: string[] = []
-  const flags = readFlags(argv, problems)
+  const { flags, order } = readFlags(argv, problems)
   if (flags.has('help')) return { command: 'help' }
   if (flags.has('version')) return { command: 'version' }
   const file = readFile(flags.get('config') ?? given(env.CONFIRMATION_CONFIG), problems)
@@ -275,16 +341,11 @@ export function readInvocation(argv: string[], env: Env): Invocation {
       )
   }
   const config = raw as Config
-  if (config.host !== undefined && !isLoopback(config.host) && config.insecure !== true) {
-    problems.push(
-      `--host: ${JSON.stringify(config.host)} is not a loopback address, and whoever reaches Holdpoint there can approve. ` +
-        'Use 127.0.0.1, or say --insecure if something else guards it',
-    )
-  }
   if (config.port !== 0 && config.port !== undefined && config.port === config.webPort) {
     problems.push(`--web-port: ${config.port} is already --port; choose another, or off`)
   }
   if (problems.length > 0) throw new ConfigProblems(problems)
+  if (order !== null) return { command: 'order', order, config }
   return { command: 'serve', config, warnings: warningsFor(config, env) }
 }
 
@@ -295,10 +356,15 @@ export function isLoopback(host: string): boolean {
 
 export const helpText = `Holdpoint holds an agent's irreversible actions until a person approves or denies them.
 
-Usage: holdpoint [serve] [flags]
+Usage: holdpoint [command] [flags]
 
 Commands:
   serve                       run the service (the default)
+${Object.entries<Command>(commands)
+  .map(([name, command]) => commandLines(name, command))
+  .join('\n')}
+
+Keys and people are changed in the database that --db-path names, through the running service if there is one.
 
 Flags (each also as an environment variable or in the file):
 ${entries
@@ -325,9 +391,18 @@ function helpLines(name: string, setting: Setting): string {
   return `  ${name.padEnd(27)} ${setting.help}${preset}${where}`
 }
 
-function readFlags(argv: string[], problems: string[]): Map<string, unknown> {
-  const booleans = ['help', 'version', 'insecure']
+function commandLines(name: string, { argument, help, options }: Command): string {
+  const lines = Object.entries(options).map(([option, { takes, help }]) =>
+    `    ${`--${option} ${takes}`.padEnd(25)} ${help}`.trimEnd(),
+  )
+  return [`  ${`${name} ${argument ?? ''}`.padEnd(27)} ${help}`, ...lines].join('\n')
+}
+
+const switches = ['help', 'version', 'json']
+
+function readFlags(argv: string[], problems: string[]): { flags: Map<string, unknown>; order: Order | null } {
   const known = [...entries.flatMap(([, { flag }]) => flag ?? []), 'config', 'help', 'version']
+  const everyOption = Object.values<Command>(commands).flatMap(({ options }) => Object.keys(options))
   const { tokens } = parseArgs({
     args: argv,
     strict: false,
@@ -335,26 +410,54 @@ function readFlags(argv: string[], problems: string[]): Map<string, unknown> {
     tokens: true,
     options: {
       ...Object.fromEntries(
-        known.map((name) => [name, { type: booleans.includes(name) ? ('boolean' as const) : ('string' as const) }]),
+        [...known, ...everyOption].map(
+          (name) => [name, { type: switches.includes(name) ? 'boolean' : 'string' }] as const,
+        ),
       ),
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean', short: 'V' },
     },
   })
+  const words = tokens.flatMap((token) => (token.kind === 'positional' ? token.value : []))
+  const order = readOrder(words, problems)
+  const options = order === null ? {} : (commands[order.name] as Command).options
   const flags = new Map<string, unknown>()
-  let commands = 0
   for (const token of tokens) {
-    if (token.kind === 'positional') {
-      commands += 1
-      if (commands > 1 || token.value !== 'serve') problems.push(`${token.value}: there is no such command; see --help`)
-    }
     if (token.kind !== 'option') continue
-    if (!known.includes(token.name)) problems.push(`${token.rawName}: there is no such flag; see --help`)
-    else if (booleans.includes(token.name)) flags.set(token.name, token.value ?? true)
-    else if (token.value === undefined || token.value === '') problems.push(`--${token.name}: needs a value`)
-    else flags.set(token.name, token.value)
+    const { name, value } = token
+    const isOption = name in options
+    if (!known.includes(name) && !isOption) problems.push(`${token.rawName}: there is no such flag; see --help`)
+    else if (switches.includes(name)) {
+      if (isOption) order!.options[name] = true
+      else flags.set(name, value ?? true)
+    } else if (value === undefined || value === '') problems.push(`--${name}: needs a value`)
+    else if (isOption) order!.options[name] = value
+    else flags.set(name, value)
   }
-  return flags
+  return { flags, order }
+}
+
+/** The command, or null for serving. */
+function readOrder(words: string[], problems: string[]): Order | null {
+  if (words.length === 0 || (words.length === 1 && words[0] === 'serve')) return null
+  const name = words.slice(0, 2).join(' ')
+  if (!Object.hasOwn(commands, name)) {
+    const kinds = Object.keys(commands).filter((one) => one.startsWith(`${name} `))
+    if (kinds.length > 0) {
+      problems.push(`${name}: say which: ${kinds.join(', ')}`)
+      return null
+    }
+    // A word that follows a flag which is not ours may be a secret.
+    const said = /^[a-z][a-z -]{0,40}$/.test(name) ? `${name}: there` : 'there'
+    problems.push(`${said} is no such command; see --help`)
+    return null
+  }
+  const { argument: wanted } = commands[name as CommandName] as Command
+  const [argument, ...more] = words.slice(2)
+  if (wanted !== undefined && argument === undefined) problems.push(`${name}: say which ${wanted}`)
+  const excess = wanted === undefined ? words.slice(2) : more
+  if (excess.length > 0) problems.push(`${excess[0]}: ${name} takes no such argument; see --help`)
+  return { name: name as CommandName, argument: argument ?? '', options: {} }
 }
 
 function readFile(path: unknown, problems: string[]): Record<string, unknown> {

@@ -1,5 +1,6 @@
-// One app on two ports: the API's, and one that browsers agree to open.
-import { createServer, type Server } from 'node:http'
+// One app on two ports: the API's, and one that browsers agree to open. And on a socket beside the database, for its owner.
+import { existsSync, lstatSync, realpathSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Config } from './config.js'
 import type { Api } from './routes/api.js'
@@ -50,6 +51,30 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
       await closed
       clearTimeout(timer)
     },
+  }
+}
+
+/** The longest path that a socket can have everywhere. */
+const maxSocketPath = 100
+
+/** The socket of whoever serves this database; null if its path would be too long. */
+export function localSocket(dbPath: string): string | null {
+  const file = existsSync(dbPath) ? realpathSync(dbPath) : dbPath
+  const path = `${file}.sock`
+  return Buffer.byteLength(path) > maxSocketPath ? null : path
+}
+
+/** Listens where only whoever owns the database's folder can reach it. The database must be ours: one that is left is removed. */
+export async function listenLocally(path: string, route: RequestListener): Promise<() => Promise<void>> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true) rmSync(path)
+  const server = createServer({ requireHostHeader: false }, route)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ path }, resolve)
+  })
+  return async () => {
+    server.closeAllConnections()
+    await closeServer(server)
   }
 }
 

@@ -52,7 +52,8 @@ function logEvent(event: AuditEvent, log: Logger): void {
 function levelOf({ type, via, data }: AuditEvent): 'debug' | 'info' | 'warn' {
   if (type === 'rejected' || type === 'unreported') return 'warn'
   if (type === 'notify_failed' && via === 'callback' && data.state === 'failed') return 'warn'
-  const quiet = type === 'submitted' || type === 'notify_failed' || (type === 'notified' && via === 'log')
+  const quiet =
+    type === 'submitted' || type === 'linked' || type === 'notify_failed' || (type === 'notified' && via === 'log')
   return quiet ? 'debug' : 'info'
 }
 

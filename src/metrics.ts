@@ -50,8 +50,14 @@ export function createMetrics(store: Store, service: Service): Metrics {
   })
   const refusals = new Counter({
     name: 'holdpoint_limiter_refusals_total',
-    help: 'Requests refused by a limiter: per action, or per client address.',
+    help: 'Requests refused by a limiter: per action, or per key or client address.',
     labelNames: ['limiter'],
+    registers,
+  })
+  const rejections = new Counter({
+    name: 'holdpoint_rejections_total',
+    help: 'Attempts that are not allowed and are on record, by problem code.',
+    labelNames: ['code'],
     registers,
   })
   const executions = new Counter({
@@ -83,7 +89,8 @@ export function createMetrics(store: Store, service: Service): Metrics {
     registers,
   })
 
-  for (const outcome of ['pending', 'auto_approved', 'rate_limited']) submissions.inc({ outcome }, 0)
+  for (const outcome of ['pending', 'auto_approved', 'rate_limited', 'repeated']) submissions.inc({ outcome }, 0)
+  for (const code of ['unauthorized', 'forbidden']) rejections.inc({ code }, 0)
   for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
   for (const limiter of ['action', 'address']) refusals.inc({ limiter }, 0)
 
@@ -94,6 +101,12 @@ export function createMetrics(store: Store, service: Service): Metrics {
         submissions.inc({ outcome: covered ? 'auto_approved' : 'pending' })
         return
       }
+      case 'repeated':
+        submissions.inc({ outcome: 'repeated' })
+        return
+      case 'rejected':
+        rejections.inc({ code: String(event.data.code) })
+        return
       case 'rate_limited':
         submissions.inc({ outcome: 'rate_limited' })
         refusals.inc({ limiter: 'action' })

@@ -1,8 +1,12 @@
 // The running service: open the store, listen, drain on SIGTERM.
+import type { RequestListener } from 'node:http'
 import { buildApp } from './app.js'
 import { type Config, isLoopback } from './config.js'
-import { listen } from './listen.js'
+import { isRefusal } from './core/refusal.js'
+import { listen, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger } from './log.js'
+import { loadRules } from './rules.js'
+import type { Service } from './service/service.js'
 import { openSqliteStore } from './store/sqlite.js'
 import { version } from './version.js'
 
@@ -17,13 +21,17 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   const log = createLogger(config.logLevel, process.stdout.isTTY)
   dieLoudly(log)
   for (const warning of warnings) log.warn(warning)
+  const rules = config.policy === undefined ? null : loadRules(config.policy)
+  rules?.warnings.forEach((warning) => log.warn({ policy: config.policy }, warning))
   const store = openSqliteStore(config.dbPath)
-  const { app, service, startSending, stopSending } = await buildApp(config, { store, log })
+  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, { store, log, rules })
   const { expired, pending, unsent } = await service.start()
+  if (!isLoopback(config.host)) await makeFirstKey(service, log)
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
+  const closeLocal = await listenForOwner(config, routeLocal, log)
   startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
     url: listening.url,
@@ -34,18 +42,19 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     where,
     `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} messages still to be sent`,
   )
-  if (!isLoopback(config.host))
-    log.warn({ host: config.host }, 'not on loopback: whoever reaches this address can approve')
+  if (service.people.isOpen()) sayOpen(config, log)
 
   let draining = false
   const drain = (signal: NodeJS.Signals) => {
     // The second time it is meant.
     if (draining) process.exit(1)
     draining = true
-    log.info({ signal }, 'draining')
     setTimeout(() => process.exit(0), exitMs).unref()
     void (async () => {
-      await listening.close(drainMs)
+      const closed = Promise.all([listening.close(drainMs), closeLocal()])
+      // Only now: whoever reads this can rely on nothing being taken any more.
+      log.info({ signal }, 'draining')
+      await closed
       await service.stop()
       await stopSending(sendGraceMs)
       await store.close()
@@ -55,6 +64,62 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   }
   process.on('SIGTERM', drain)
   process.on('SIGINT', drain)
+  process.on('SIGHUP', () => void reloadRules(config, service, log))
+}
+
+function sayOpen({ publicUrl }: Config, log: Logger): void {
+  const advice = 'make a key: holdpoint keys add --name NAME --role admin'
+  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) {
+    log.warn(
+      { auth: 'open', publicUrl },
+      `there is no key yet, so everyone whom the public URL leads here may approve; ${advice}`,
+    )
+  } else log.warn({ auth: 'open' }, `there is no key yet, so everyone on this machine may approve; ${advice}`)
+}
+
+/** Where others can reach it, the service is never open: it makes the key to everything itself, and shows it once. */
+async function makeFirstKey({ people }: Service, log: Logger): Promise<void> {
+  if (!people.isOpen()) return
+  // Somebody may have been named like that before there was a key.
+  const name = ['admin', 'owner', 'first key'].find((one) => people.isFree(one)) ?? 'administrator of this service'
+  const asked = { name, role: 'admin' as const, expiresInMs: null }
+  const made = await people.addKey(asked, { actor: 'system:first-start', via: 'system' })
+  if (isRefusal(made)) throw new Error(made.sentence)
+  // However quiet the log is told to be, this is the only chance to see it.
+  log
+    .child({}, { level: 'warn' })
+    .warn({ key: made.secret }, 'made an admin key; it is shown this once, so keep it now')
+  await new Promise<void>((resolve) => log.flush(() => resolve()))
+}
+
+async function listenForOwner(config: Config, route: RequestListener, log: Logger): Promise<() => Promise<void>> {
+  const path = localSocket(config.dbPath)
+  try {
+    if (path === null) throw new Error('the path of the database is too long for a socket beside it')
+    return await listenLocally(path, route)
+  } catch (error) {
+    log.warn(
+      { reason: (error as Error).message },
+      'holdpoint keys cannot reach this service: stop it first, or use HTTP',
+    )
+    return () => Promise.resolve()
+  }
+}
+
+/** What is wrong with the new rules is said, and the old ones stay. */
+async function reloadRules({ policy }: Config, service: Service, log: Logger): Promise<void> {
+  if (policy === undefined) {
+    log.info('SIGHUP: there is no --policy to read again')
+    return
+  }
+  try {
+    const loaded = loadRules(policy)
+    await service.useRules(loaded)
+    loaded.warnings.forEach((warning) => log.warn({ policy }, warning))
+    log.info({ policy, rules: loaded.rules.length }, 'the rules were read again')
+  } catch (error) {
+    log.error({ policy, problem: (error as Error).message }, 'the rules were not changed; the old ones stay in force')
+  }
 }
 
 /** A bug ends the process: nothing is approved by a service that no longer knows what it does. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Config, ConfigProblems, helpText, isLoopback, readInvocation, settings } from '../src/config.js'
+import { commands, type Config, ConfigProblems, helpText, isLoopback, readInvocation, settings } from '../src/config.js'
 import { temporaryFolder } from './support.js'
 
 function read(argv: string[], env: Record<string, string> = {}): { config: Config; warnings: string[] } {
@@ -30,7 +30,8 @@ t.test('with nothing set, the defaults are those of the contract', async (t) => 
     rateLimit: 10,
     rateWindow: 3600,
     logLevel: 'info',
-    insecure: false,
+    publicUrl: undefined,
+    policy: undefined,
   })
   t.equal(read([], { HERMES_HOME: '/data' }).config.dbPath, '/data/confirmation_audit.db')
 })
@@ -94,23 +95,76 @@ t.test('numbers are whole and within bounds', async (t) => {
     ['--notify-timeout', '0'],
     ['--web-port', 'on'],
     ['--log-level', 'verbose'],
-    ['--insecure=maybe'],
+    ['--insecure'],
     ['--port', '6001'],
   ]) {
     t.equal(problemsOf(flags).length, 1, flags.join(' '))
   }
 })
 
-t.test('a non-loopback address needs --insecure', async (t) => {
-  for (const host of ['0.0.0.0', '::', '192.168.1.5', 'example.com', '128.0.0.1', '127.0.0.1.example.com']) {
-    t.match(problemsOf(['--host', host]), [/not a loopback address.*--insecure/], host)
-    t.equal(read(['--host', host, '--insecure']).config.host, host)
-    t.equal(read(['--host', host], { CONFIRMATION_INSECURE: 'true' }).config.host, host)
-    t.equal(problemsOf(['--host', host], { CONFIRMATION_INSECURE: 'false' }).length, 1)
+t.test('what is loopback, where a service without keys may be open', async (t) => {
+  for (const host of ['0.0.0.0', '::', '192.168.1.5', 'example.com', '128.0.0.1', '127.0.0.1.example.com', '']) {
+    t.notOk(isLoopback(host), host)
   }
   for (const host of ['127.0.0.1', '127.8.8.8', '::1', '[::1]', 'localhost', '::ffff:127.0.0.1']) {
     t.ok(isLoopback(host), host)
-    t.equal(problemsOf(['--host', host]).length, 0, host)
+  }
+  t.equal(read(['--host', '0.0.0.0']).config.host, '0.0.0.0')
+})
+
+t.test('the public URL is an http or https URL, without a slash at the end', async (t) => {
+  t.equal(read(['--public-url', 'https://holdpoint.example.com/']).config.publicUrl, 'https://holdpoint.example.com')
+  t.equal(read([], { CONFIRMATION_PUBLIC_URL: 'http://10.0.0.7:6001' }).config.publicUrl, 'http://10.0.0.7:6001')
+  for (const url of ['holdpoint.example.com', 'ftp://holdpoint.example.com', 'https://', 'javascript:alert(1)']) {
+    t.match(problemsOf(['--public-url', url]), [/--public-url: must be an http or https URL/], url)
+  }
+  for (const url of [
+    'https://example.com/holdpoint',
+    'https://a:b@example.com',
+    'https://example.com/?a',
+    'https://example.com/#a',
+  ]) {
+    t.match(problemsOf(['--public-url', url]), [/--public-url: must end with the host or port/], url)
+  }
+})
+
+function orderOf(argv: string[]) {
+  const invocation = readInvocation(argv, {})
+  if (invocation.command !== 'order') throw new Error(invocation.command)
+  return invocation.order
+}
+
+t.test('a command is read with its argument and its options, among the flags', async (t) => {
+  t.same(orderOf(['keys', 'add', '--name', 'bob', '--role=agent', '--db-path', 'x.db']), {
+    name: 'keys add',
+    argument: '',
+    options: { name: 'bob', role: 'agent' },
+  })
+  t.same(orderOf(['--port', '7000', 'keys', 'revoke', 'bob']), { name: 'keys revoke', argument: 'bob', options: {} })
+  t.same(orderOf(['keys', 'list', '--json']), { name: 'keys list', argument: '', options: { json: true } })
+  t.match(readInvocation(['policy', 'explain', 'pay', '--policy', 'rules.yaml'], {}), {
+    order: { name: 'policy explain', argument: 'pay' },
+    config: { policy: 'rules.yaml' },
+  })
+})
+
+t.test('a command that is not known, or not given as it must be, is a problem', async (t) => {
+  for (const [argv, problem] of [
+    [['keys'], /^keys: say which: keys add, keys list, keys revoke, keys rotate$/],
+    [['people'], /^people: say which: people set, people list$/],
+    [['policy'], /^policy: say which: policy check, policy explain$/],
+    [['key'], /^key: there is no such command/],
+    [['keys', 'borrow'], /^keys borrow: there is no such command/],
+    [['constructor'], /^constructor: there is no such command/],
+    [['keys', 'revoke'], /^keys revoke: say which KEY/],
+    [['policy', 'check'], /^policy check: say which FILE/],
+    [['keys', 'add', 'bob'], /^bob: keys add takes no such argument/],
+    [['policy', 'check', 'a', 'b'], /^b: policy check takes no such argument/],
+    [['keys', 'list', '--role', 'agent'], /^--role: there is no such flag/],
+    [['keys', 'add', '--role'], /^--role: needs a value/],
+    [['--json'], /^--json: there is no such flag/],
+  ] as [string[], RegExp][]) {
+    t.match(problemsOf(argv), [problem], argv.join(' '))
   }
 })
 
@@ -126,7 +180,9 @@ t.test('a file that cannot be read or understood is a problem', async (t) => {
 })
 
 t.test('tokens are not taken from the command line, and no message repeats one', async (t) => {
-  t.match(problemsOf(['--telegram-bot-token', 'x']), [/no such flag/])
+  t.strictSame(problemsOf(['--telegram-bot-token=secret-token']), [
+    '--telegram-bot-token: there is no such flag; see --help',
+  ])
   const file = join(temporaryFolder(t), 'holdpoint.yaml')
   writeFileSync(file, 'telegram_bot_token: [secret-token]\n')
   t.notMatch(problemsOf(['--config', file]).join(), /secret-token/)
@@ -147,4 +203,9 @@ t.test('help and version are asked for in any company', async (t) => {
     t.ok(helpText.includes(setting.env), setting.env)
     if ('flag' in setting) t.ok(helpText.includes(`--${setting.flag}`), setting.flag)
   }
+  for (const [name, { options }] of Object.entries(commands)) {
+    t.ok(helpText.includes(`\n  ${name} `), name)
+    for (const option of Object.keys(options)) t.ok(helpText.includes(`\n    --${option} `), `${name} --${option}`)
+  }
+  t.same(readInvocation(['keys', 'add', '--help'], {}), { command: 'help' })
 })

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { ConfigProblems, readInvocation } from '../src/config.js'
+import { readInvocation } from '../src/config.js'
 import { start as startProgram } from './e2e/program.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -77,10 +77,14 @@ t.test('node is process 1, so that it gets SIGTERM itself', async (t) => {
   t.same(all(running, 'CMD'), [])
 })
 
-t.test('it starts only when told that something guards the port', async (t) => {
+t.test('it listens to all the container’s addresses, and therefore makes a key and asks for it', async (t) => {
   t.equal(environment.CONFIRMATION_HOST, '0.0.0.0')
-  t.throws(() => readInvocation([], environment), ConfigProblems)
-  t.match(readInvocation(['--insecure'], environment), { command: 'serve', warnings: [] })
+  t.match(readInvocation([], environment), { command: 'serve', warnings: [] })
+  const { CONFIRMATION_HOST } = environment
+  const program = await startProgram(t, { env: { CONFIRMATION_HOST: CONFIRMATION_HOST! } })
+  const { key } = await program.logLine(/made an admin key/)
+  t.equal((await program.call('GET', '/confirm')).status, 401)
+  t.equal((await program.call('GET', '/confirm', undefined, { authorization: `Bearer ${key}` })).status, 200)
 })
 
 t.test('the health check passes while the program answers, and fails when it does not', async (t) => {

@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { ConfigProblems, readInvocation } from '../src/config.js'
+import { readInvocation } from '../src/config.js'
 import { listen } from '../src/listen.js'
 import { SlidingWindow } from '../src/policy/window.js'
-import { build, configFor, counter, manualClock, t0, temporaryFolder, until } from './support.js'
+import { start } from './e2e/program.js'
+import { build, configFor, counter, giveKeys, manualClock, t0, temporaryFolder, until } from './support.js'
 
 t.test('1. the audit answers with its entries', async (t) => {
   const { submit, call } = await build(t)
@@ -105,11 +106,12 @@ t.test('10. pending_count counts what is pending, and resolved ones leave nothin
 
 t.test('11. the limiter does a constant amount of work per call', async (t) => {
   // Rebuilding the list on every call would copy some twenty thousand million entries here.
-  const window = new SlidingWindow(200_000, 3_600_000)
-  for (let i = 0; i < 200_000; i++) window.take('a', i)
-  t.equal(window.take('a', 200_000).allowed, false)
-  for (let i = 0; i < 200_000; i++) window.take('a', 3_600_000 + i)
-  t.equal(window.take('a', 3_800_000).allowed, false)
+  const limit = { max: 200_000, windowMs: 3_600_000 }
+  const window = new SlidingWindow(limit.windowMs)
+  for (let i = 0; i < 200_000; i++) window.take('a', i, limit)
+  t.equal(window.take('a', 200_000, limit).allowed, false)
+  for (let i = 0; i < 200_000; i++) window.take('a', 3_600_000 + i, limit)
+  t.equal(window.take('a', 3_800_000, limit).allowed, false)
 })
 
 t.test('12. a malformed body on approve approves nothing; an empty one is fine', async (t) => {
@@ -127,13 +129,31 @@ t.test('13. wrong types are a 400', async (t) => {
   }
 })
 
-t.test(
-  '14. whoever reaches the port can approve: so only this machine reaches it, unless told otherwise',
-  async (t) => {
-    t.throws(() => readInvocation(['--host', '0.0.0.0'], {}), ConfigProblems)
-    t.match(readInvocation(['--host', '0.0.0.0', '--insecure'], {}), { command: 'serve' })
-  },
-)
+t.test('14. whoever reaches the port cannot approve: it takes a key, and never that of whoever asked', async (t) => {
+  const built = await build(t)
+  const { call, submit } = built
+  t.equal((await submit()).status, 202, 'open for this machine alone, and until the first key')
+  const { bot, alice } = await giveKeys(built, { bot: 'agent', alice: 'operator' })
+  t.equal((await call('POST', '/confirm/id-0001/approve')).status, 401)
+  const { id } = (await bot('POST', '/confirm', { action: 'send_mail', description: 'Send it' })).body
+  t.match(await bot('POST', `/confirm/${id}/approve`, { approver: 'alice' }), { status: 403 })
+  t.equal((await bot('GET', `/confirm/${id}`)).body.status, 'pending')
+  t.match(await alice('POST', `/confirm/${id}/approve`), { status: 200, body: { resolved_by: 'alice' } })
+})
+
+t.test('14. an administrator, who may do both, does not approve what they asked for either', async (t) => {
+  const { root } = await giveKeys(await build(t), { root: 'admin' })
+  const { id } = (await root('POST', '/confirm', { action: 'send_mail', description: 'Send it' })).body
+  t.match(await root('POST', `/confirm/${id}/approve`), { status: 403, body: { code: 'own_request' } })
+})
+
+t.test('14. on another address than loopback it is never open', async (t) => {
+  const program = await start(t, { flags: ['--host', '0.0.0.0'] })
+  t.equal((await program.submit()).status, 401)
+  const { key } = await program.logLine(/made an admin key/)
+  const authorization = `Bearer ${key}`
+  t.equal((await program.call('GET', '/confirm', undefined, { authorization })).status, 200)
+})
 
 t.test('15. what people open in a browser is served on a port that browsers open', async (t) => {
   t.match(readInvocation([], {}), { config: { port: 6000, webPort: 6001 } })

@@ -1,6 +1,6 @@
-// What the README says, held against the program: settings, routes, codes, metrics, and the commands of its first minute.
+// What the README says, held against the program: settings, routes, codes, metrics, and the commands of its first minutes.
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -10,8 +10,8 @@ import { eventTypes } from '../src/audit/event.js'
 import { fileKey, helpText, settings } from '../src/config.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
-import { start as startProgram } from './e2e/program.js'
-import { build } from './support.js'
+import { type Program, start as startProgram } from './e2e/program.js'
+import { build, temporaryFolder } from './support.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const readText = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -99,7 +99,8 @@ t.test('openapi.yaml is what the routes generate', async (t) => {
 })
 
 t.test('links in the documents lead somewhere', async (t) => {
-  for (const file of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'docs/architecture.md']) {
+  const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+  for (const file of [...documents, 'docs/architecture.md', 'docs/page.md', 'docs/rules.md', 'docs/security.md']) {
     for (const [, target] of readText(file).matchAll(/\]\(([^)]+)\)/g)) {
       const [path, anchor] = target!.split('#')
       t.ok(path === '' || existsSync(join(root, file, '..', path!)), `${file}: ${target}`)
@@ -137,8 +138,10 @@ t.test('CI runs lint and the tests and takes nothing from standard input', async
   execFileSync('bash', ['-n', join(root, 'scripts/test-nodes.sh')])
 })
 
+type Step = [command: RegExp, answer: object | null]
+
 /** What each command of the minute answers, in order; null for those that say nothing. */
-const answers: [command: RegExp, answer: object | null][] = [
+const firstMinute: Step[] = [
   [/^ID=.*send_mail/, null],
   [/status=pending/, { count: 1, confirmations: [{ action: 'send_mail', status: 'pending' }], next_cursor: null }],
   [/approve.* &$/, null],
@@ -162,36 +165,106 @@ const answers: [command: RegExp, answer: object | null][] = [
     },
   ],
 ]
-const withoutCurl = !canRun('curl') && 'there is no curl here'
-t.test('the working minute works, line by line', { skip: withoutCurl }, async (t) => {
-  const section = /## A working minute\n([\s\S]*?)\n## /.exec(readme)![1]!
-  const [start, minute] = [...section.matchAll(/```bash\n([\s\S]*?)```/g)].map(([, block]) => block!.trim())
-  t.equal(start, 'npm ci && npm start')
-  const lines = minute!.split('\n')
-  const commands = lines.filter((line) => !line.startsWith('#'))
-  t.equal(commands.length, answers.length)
 
-  const { url } = (await startProgram(t)).ready
-  const printed = await runLines(t, lines, url)
+const secondMinute: Step[] = [
+  [/^ADMIN=.* --role admin\)$/, null],
+  [/^AGENT=.* --role agent --expires-in 90d\)$/, null],
+  [/^ALICE=.* --role operator\)$/, null],
+  [/\/confirm$/, { code: 'unauthorized', status: 401 }],
+  [/^ID=/, null],
+  [/approve.*AGENT/, { code: 'forbidden', status: 403 }],
+  [/approve.*ALICE/, { action: 'publish_package', status: 'approved', resolved_by: 'alice' }],
+  [/claim.*ALICE/, { code: 'forbidden', status: 403 }],
+  [/claim.*AGENT/, { status: 'approved', requester: 'mail-bot', execution: 'claimed' }],
+  [/\/keys /, { count: 3, keys: [{ role: 'admin' }, { name: 'mail-bot', role: 'agent' }, { name: 'alice' }] }],
+  [
+    /type=rejected/,
+    {
+      events: [
+        { actor: 'unknown', data: { code: 'unauthorized' } },
+        { actor: 'mail-bot', data: { code: 'forbidden' } },
+        { actor: 'alice', data: { code: 'forbidden' } },
+      ],
+    },
+  ],
+]
+
+const twoApprovals: Step[] = [
+  [/^AGENT=/, null],
+  [/^ALICE=/, null],
+  [/^BOB=/, null],
+  [/^ID=/, null],
+  [/ALICE/, { status: 'pending', resolved_by: '', approvals_needed: 2, approvals_given: 1, votes: [{ by: 'alice' }] }],
+  [/ALICE/, { code: 'already_voted', status: 'pending' }],
+  [/BOB/, { status: 'approved', resolved_by: 'bob', approvals_given: 2, votes: [{ by: 'alice' }, { by: 'bob' }] }],
+]
+
+const withoutCurl = !canRun('curl') && 'there is no curl here'
+
+/** The blocks of a section in this language. */
+function blocksOf(heading: string, language: string): string[] {
+  const section = readme.slice(readme.indexOf(`\n${heading}\n`)).split(/\n##+ /, 2)[1]!
+  return [...section.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, block]) =>
+    block!.trim(),
+  )
+}
+
+t.test('the working minute works, line by line', { skip: withoutCurl }, async (t) => {
+  const [start, minute] = blocksOf('## A working minute', 'bash')
+  t.equal(start, 'npm ci && npm start')
+  await walk(t, minute!.split('\n'), firstMinute, await startProgram(t))
+})
+
+t.test('the second minute works, line by line', { skip: withoutCurl }, async (t) => {
+  const [minute] = blocksOf('## A second minute, with keys', 'bash')
+  await walk(t, minute!.split('\n'), secondMinute, await startProgram(t))
+})
+
+t.test('the rules work, and two people approve under them', { skip: withoutCurl }, async (t) => {
+  const rules = join(temporaryFolder(t), 'rules.yaml')
+  writeFileSync(rules, blocksOf('## Rules', 'yaml')[0]!)
+  const commands = blocksOf('## Rules', 'bash')[0]!.split('\n')
+  const [check, explain] = commands
+    .filter((line) => line.includes(' policy '))
+    .map((line) => line.replace('rules.yaml', rules))
+  t.match(await inShell(check!, {}), { stderr: '', stdout: /3 rules, no mistakes/ })
+  t.match(await inShell(explain!, {}), { stderr: '', stdout: /What applies: "payments"/ })
+  t.ok(commands.includes('npm start -- --policy rules.yaml'))
+
+  const keys = blocksOf('## A second minute, with keys', 'bash')[0]!
+    .split('\n')
+    .filter((line) => /^(AGENT|ALICE)=/.test(line))
+  const lines = blocksOf('### Two approvals', 'bash')[0]!.split('\n')
+  await walk(t, [...keys, ...lines], twoApprovals, await startProgram(t, { flags: ['--policy', rules] }))
+})
+
+/** Runs the lines in one bash, as if pasted, and holds what each command prints against what it should. */
+async function walk(t: Test, lines: string[], steps: Step[], program: Program): Promise<void> {
+  const commands = lines.filter((line) => !line.startsWith('#'))
+  t.equal(commands.length, steps.length)
+  const mark = '---- end of a command ----'
+  const script = lines.map((line) => (line.startsWith('#') ? line : `${line}\necho; echo '${mark}'`)).join('\n')
+  t.match(script, '127.0.0.1:6000')
+  const pasted = script.replaceAll('127.0.0.1:6000', `127.0.0.1:${program.port}`)
+  const { stdout, stderr } = await inShell(pasted, { CONFIRMATION_DB_PATH: program.dbPath })
+  t.match(stderr, /^(Key \w+ for .*\n)*$/)
+  const printed = stdout.split(`${mark}\n`)
   commands.forEach((command, index) => {
-    const [pattern, answer] = answers[index]!
+    const [pattern, answer] = steps[index]!
     t.match(command, pattern, `step ${index + 1} is the expected command`)
     const output = printed[index]!.trim()
     if (answer === null) t.equal(output, '', 'nothing is said')
     else t.match(JSON.parse(output), answer, command)
   })
-})
+}
 
-/** Runs the lines in one bash, as if pasted, and answers with what each command printed. */
-async function runLines(t: Test, lines: string[], url: string): Promise<string[]> {
-  const mark = '---- end of a command ----'
-  const script = lines.map((line) => (line.startsWith('#') ? line : `${line}\necho; echo '${mark}'`)).join('\n')
-  t.match(script, '127.0.0.1:6000')
-  const pasted = script.replaceAll('127.0.0.1:6000', url.replace('http://', ''))
-  // --norc: with a socket as its standard input, bash takes itself for a remote shell and reads its start-up files.
-  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-eu', '-c', pasted], { timeout: 60_000 })
-  t.equal(stderr, '')
-  return stdout.split(`${mark}\n`)
+/** --norc: with a socket as its standard input, bash takes itself for a remote shell and reads its start-up files. */
+function inShell(script: string, env: Record<string, string>): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)('bash', ['--norc', '-eu', '-c', script], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', ...env },
+    timeout: 60_000,
+  })
 }
 
 function canRun(command: string): boolean {

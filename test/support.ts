@@ -6,10 +6,14 @@ import type { InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { z } from 'zod'
+import type { Role } from '../src/access/role.js'
 import { buildApp, type Holdpoint } from '../src/app.js'
 import type { Clock } from '../src/clock.js'
 import { type Config, readInvocation } from '../src/config.js'
+import { sha256 } from '../src/core/digest.js'
+import { readRules } from '../src/policy/file.js'
 import * as answers from '../src/routes/answers.js'
+import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite.js'
 import type { Store } from '../src/store/store.js'
 
@@ -19,10 +23,20 @@ export const t0 = Date.UTC(2026, 0, 1)
 export interface ManualClock extends Clock {
   /** Moves on, ringing what falls due on the way, and lets what that started settle. */
   advance(ms: number): Promise<void>
+  /** What to wait for while things settle: a writer that answers has written what it was given before. */
+  writers: Set<() => Promise<unknown>>
 }
 
 export function manualClock(start = t0): ManualClock {
   let time = start
+  const writers: ManualClock['writers'] = new Set()
+  const settle = async () => {
+    // What falls due may lead to a commit, and that to the next.
+    for (let turn = 0; turn < 3; turn++) {
+      await Promise.allSettled([...writers].map((answer) => answer()))
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
   const sleepers = new Set<{ at: number; run: () => void }>()
   const wake = (at: number, run: () => void) => {
     const sleeper = { at, run }
@@ -38,7 +52,7 @@ export function manualClock(start = t0): ManualClock {
     async advance(ms) {
       const end = time + ms
       for (;;) {
-        await settled()
+        await settle()
         const next = [...sleepers].sort((a, b) => a.at - b.at)[0]
         if (next === undefined || next.at > end) break
         sleepers.delete(next)
@@ -46,8 +60,9 @@ export function manualClock(start = t0): ManualClock {
         next.run()
       }
       time = end
-      await settled()
+      await settle()
     },
+    writers,
   }
 }
 
@@ -110,6 +125,10 @@ export interface BuildOptions {
   newId?: () => string
   baseUrl?: string
   wrapStore?: (store: Store) => Store
+  /** The text of a rules file. */
+  rules?: string
+  /** What is to be added before the app is ready, after which nothing can be. */
+  prepare?: (app: Holdpoint['app']) => void
 }
 
 /** An app over a store on a real file. Every answer it gives is checked against the route's own schema. */
@@ -126,18 +145,23 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     clock,
     newId: options.newId ?? counter(),
     random: () => 1,
+    rules: options.rules === undefined ? null : rulesFrom(options.rules),
   })
   const { app, service } = holdpoint
   checkAnswers(t, holdpoint)
+  options.prepare?.(app)
   await service.start()
   await app.ready()
   const baseUrl = options.baseUrl ?? 'http://127.0.0.1:6000'
   holdpoint.startSending(baseUrl, baseUrl)
 
+  const answer = () => opened.probe()
+  clock.writers.add(answer)
   let stopped = false
   const stop = async () => {
     if (stopped) return
     stopped = true
+    clock.writers.delete(answer)
     await app.close()
     await service.stop()
     await holdpoint.stopSending(0)
@@ -172,6 +196,36 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   }
 }
 
+export function rulesFrom(text: string): LoadedRules {
+  const read = readRules(text)
+  if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
+  return { rules: read.rules, sha256: sha256(text) }
+}
+
+/** Calls with somebody's key. */
+export type CallAs = Built['call'] & { key: string; keyId: string }
+
+/** Makes a key for each of these names; from then on the service asks for one. */
+export async function giveKeys<T extends Record<string, Role>>(
+  { call, service }: Built,
+  roles: T,
+): Promise<{ [K in keyof T]: CallAs }> {
+  const made: Record<string, CallAs> = {}
+  for (const [name, role] of Object.entries<Role>(roles)) {
+    const by = { actor: 'test', via: 'local' as const }
+    const answer = await service.people.addKey({ name, role, expiresInMs: null }, by)
+    if ('refused' in answer) throw new Error(answer.sentence)
+    made[name] = withKey(call, answer.secret, answer.key.id)
+  }
+  return made as { [K in keyof T]: CallAs }
+}
+
+export function withKey(call: Built['call'], key: string, keyId = ''): CallAs {
+  const calling: Built['call'] = (method, url, body, headers = {}) =>
+    call(method, url, body, { authorization: `Bearer ${key}`, ...headers })
+  return Object.assign(calling, { key, keyId })
+}
+
 function checkAnswers(t: Test, { app }: Holdpoint): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     done(null, payload)
@@ -184,6 +238,8 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
       return
     }
     const strict = 'strict' in schema && reply.statusCode < 400 ? (schema as z.ZodObject).strict() : schema
+    // Pages are checked by what they show.
+    if (!String(reply.getHeader('content-type')).includes('json')) return
     const fit = strict.safeParse(JSON.parse(String(payload)))
     if (!fit.success) t.fail(`${request.method} ${request.url}: ${fit.error.message}`)
   })

@@ -1,11 +1,15 @@
 // The history: one event for everything that happened, appended and never changed. Names in `data` are the API's own.
 import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, ExecutionState, Submission, Via } from '../core/model.js'
+import type { Key, Link, Person } from '../access/key.js'
 import type { Refusal } from '../core/refusal.js'
+import { approvalsGiven } from '../core/vote.js'
 import type { Grant } from '../whitelist/grant.js'
 
 export const eventTypes = [
   'submitted',
+  'repeated',
+  'voted',
   'auto_approved',
   'approved',
   'denied',
@@ -19,8 +23,14 @@ export const eventTypes = [
   'rejected',
   'granted',
   'revoked',
+  'linked',
   'notified',
   'notify_failed',
+  'key_added',
+  'key_revoked',
+  'key_rotated',
+  'person_changed',
+  'rules_loaded',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -58,9 +68,31 @@ export function submitted(confirmation: Confirmation, via: Via): NewEvent {
       digest: confirmation.digest,
       timeout_seconds: confirmation.timeoutSeconds,
       expires_at: confirmation.deadline / 1000,
+      rule: confirmation.terms.rule,
+      ...(confirmation.requestedAs === null ? {} : { requested_as: confirmation.requestedAs }),
       ...(confirmation.callbackUrl === null ? {} : { callback_url: confirmation.callbackUrl }),
     },
   }
+}
+
+/** The same was asked again while it waits, and nobody was told a second time. */
+export function repeated({ id, requester, action, digest }: Confirmation, at: number, via: Via): NewEvent {
+  return { type: 'repeated', at, actor: requester, via, confirmationId: id, data: { action, digest } }
+}
+
+/** A vote: one of several, or the one that settled it. */
+export function voted(confirmation: Confirmation, at: number, more: Record<string, unknown> = {}): NewEvent {
+  const { id, action, digest, terms, votes, resolution } = confirmation
+  const { verdict, by, via, reason, comment } = votes.at(-1)!
+  const said = {
+    ...(comment === null ? {} : { comment }),
+    rule: terms.rule,
+    approvals_given: approvalsGiven(votes),
+    approvals_needed: terms.approvals,
+  }
+  if (resolution !== null) return resolved(confirmation, at, { ...said, ...more })
+  const data = { action, digest, verdict, ...(reason === null ? {} : { reason }), ...said, ...more }
+  return { type: 'voted', at, actor: by, via, confirmationId: id, data }
 }
 
 /** How a confirmation ended. `at` is when it was written down; an expiry took effect at its `resolved_at`. */
@@ -147,6 +179,7 @@ export function granted(grant: Grant, at: number, via: Via, confirmationId: stri
       grant_id: grant.id,
       action: grant.action,
       session_key: grant.sessionKey,
+      ...(grant.requester === null ? {} : { requester: grant.requester }),
       expires_at: grant.expiresAt === null ? null : grant.expiresAt / 1000,
       max_uses: grant.maxUses,
       reason: grant.reason,
@@ -193,4 +226,40 @@ export function notified(delivery: Delivery, { action, requester, digest }: Conf
     confirmationId: delivery.confirmationId,
     data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester },
   }
+}
+
+/** A link was made, for a message that carries it. */
+export function linked(
+  { confirmationId, recipient, channel, createdAt: at }: Link,
+  { digest }: Confirmation,
+): NewEvent {
+  return { type: 'linked', at, actor: 'system:outbox', via: channel, confirmationId, data: { recipient, digest } }
+}
+
+export function keyChanged(
+  type: 'key_added' | 'key_revoked' | 'key_rotated',
+  { id, person, role, expiresAt }: Key,
+  attempt: Pick<NewEvent, 'actor' | 'at' | 'via'>,
+  more: Record<string, unknown> = {},
+): NewEvent {
+  const data = {
+    key_id: id,
+    name: person,
+    role,
+    ...(expiresAt === null ? {} : { expires_at: expiresAt / 1000 }),
+    ...more,
+  }
+  return { type, ...attempt, confirmationId: null, data }
+}
+
+export function personChanged(
+  { name, telegramId, discordId }: Person,
+  attempt: Pick<NewEvent, 'actor' | 'at' | 'via'>,
+): NewEvent {
+  const data = { name, telegram_id: telegramId, discord_id: discordId }
+  return { type: 'person_changed', ...attempt, confirmationId: null, data }
+}
+
+export function rulesLoaded(at: number, data: { rules: number; sha256: string }): NewEvent {
+  return { type: 'rules_loaded', at, actor: 'system:rules', via: 'system', confirmationId: null, data }
 }

@@ -1,10 +1,17 @@
 // The confirmation's state machine: pending until exactly one resolution, then that for ever; an approval is claimed once,
 // and reported once.
 import { digestOf } from './digest.js'
-import type { Confirmation, Execution, Resolution, Status, Submission } from './model.js'
+import {
+  type Confirmation,
+  defaultTerms,
+  type Execution,
+  type Resolution,
+  type Status,
+  type Submission,
+} from './model.js'
 import { type Refusal, type RefusalCode, refuse } from './refusal.js'
 
-export function hold(submission: Submission, id: string, now: number): Confirmation {
+export function hold(submission: Submission, id: string, now: number, terms = defaultTerms): Confirmation {
   return {
     id,
     version: 1,
@@ -18,6 +25,9 @@ export function hold(submission: Submission, id: string, now: number): Confirmat
     deadline: now + submission.timeoutSeconds * 1000,
     digest: digestOf(submission),
     callbackUrl: submission.callbackUrl,
+    requestedAs: submission.requestedAs,
+    terms,
+    votes: [],
     resolution: null,
     execution: null,
   }
@@ -59,15 +69,19 @@ export function resolve(
   approvalMs: number,
 ): Confirmation | Refusal {
   const current = asOf(confirmation, resolution.at)
-  if (current.resolution !== null) {
-    return refuse('already_resolved', standing(current.id, current.resolution), {
-      status: current.resolution.status,
-      resolved_by: current.resolution.by,
-      resolved_at: current.resolution.at / 1000,
-    })
-  }
+  if (current.resolution !== null) return alreadyResolved(current)
   const isYes = resolution.status === 'approved' || resolution.status === 'auto_approved'
   return next(current, { resolution, execution: isYes ? unclaimed(resolution.at + approvalMs) : null })
+}
+
+/** What stands, to whoever comes too late. */
+export function alreadyResolved({ id, resolution }: Confirmation): Refusal {
+  const { status, by, at } = resolution!
+  return refuse('already_resolved', standing(id, resolution!), {
+    status,
+    resolved_by: by,
+    resolved_at: at / 1000,
+  })
 }
 
 /** The last gate before acting: passes once, for what was approved and nothing else. `reportMs` is the time to act. */

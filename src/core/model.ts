@@ -11,7 +11,7 @@ export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
-export type Via = 'http' | 'whitelist' | 'system' | ChannelName
+export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'system' | ChannelName
 
 /** What an agent asks for. */
 export interface Submission {
@@ -23,6 +23,67 @@ export interface Submission {
   sessionKey: string
   timeoutSeconds: number
   callbackUrl: string | null
+  requestedAs: string | null
+}
+
+/**
+ * What governs the decision on one confirmation: the rule as it was when the confirmation was submitted, with its groups
+ * spelled out. Kept with the confirmation, so that changing the rules changes nothing that already waits.
+ */
+export interface Terms {
+  /** The rule's name. */
+  rule: string
+  risk: Risk
+  /** How many different people must approve. */
+  approvals: number
+  /** If given, how many of them from each group; together they are `approvals`. A person takes one seat. */
+  seats: Seat[]
+  /** Who may decide, by name; null: whoever has the role. */
+  deciders: string[] | null
+  mayWhitelist: boolean
+  /** Which verdicts need a reason. */
+  reasonFor: Verdict[]
+  /** Approving needs the name of the action typed out. */
+  mustType: boolean
+  /** Whoever submitted it may decide it too. */
+  allowsOwn: boolean
+}
+
+export const risks = ['low', 'normal', 'high'] as const
+export type Risk = (typeof risks)[number]
+
+export interface Seat {
+  group: string
+  count: number
+  members: string[]
+}
+
+export const verdicts = ['approve', 'deny'] as const
+export type Verdict = (typeof verdicts)[number]
+
+/** Where no rule says anything else: one person, whoever has the role. */
+export const defaultTerms: Terms = {
+  rule: 'default',
+  risk: 'normal',
+  approvals: 1,
+  seats: [],
+  deciders: null,
+  mayWhitelist: true,
+  reasonFor: [],
+  mustType: false,
+  allowsOwn: false,
+}
+
+/** One person's word. */
+export interface Vote {
+  verdict: Verdict
+  /** Whose it is: a person, or while the service is open the name that was given. */
+  by: string
+  at: number
+  via: Via
+  reason: string | null
+  /** The name that was given beside a proven one. */
+  comment: string | null
 }
 
 export interface Resolution {
@@ -66,6 +127,10 @@ export interface Confirmation {
   digest: string
   /** Where the resolved record is sent. */
   callbackUrl: string | null
+  /** The name in the request, where it is not the requester's own: no more than a comment. */
+  requestedAs: string | null
+  terms: Terms
+  votes: Vote[]
   resolution: Resolution | null
   execution: Execution | null
 }

@@ -33,13 +33,22 @@ export interface Carrier {
   ): Change
 }
 
-/** A lane for every chat, in the order in which they are tried, and for those that are no longer in the settings. */
-export function carryChats(chats: Channel[]): Carrier[] {
-  const order = chats.map(({ name }) => name)
-  return chatNames.map((name) => carryNotices(chats.find((chat) => chat.name === name) ?? missingChat(name), order))
+/** What a notice says beside the confirmation: how to decide. */
+export interface Ways {
+  needsKey(): boolean
+  /** A link for whoever reads this chat; null if none can be made now. */
+  linkTo(confirmation: Confirmation, channel: ChannelName): Promise<string | null>
 }
 
-function carryNotices(channel: Channel, order: ChannelName[]): Carrier {
+/** A lane for every chat, in the order in which they are tried, and for those that are no longer in the settings. */
+export function carryChats(chats: Channel[], ways: Ways): Carrier[] {
+  const order = chats.map(({ name }) => name)
+  return chatNames.map((name) =>
+    carryNotices(chats.find((chat) => chat.name === name) ?? missingChat(name), order, ways),
+  )
+}
+
+function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carrier {
   return {
     name: channel.name,
     // Enough that a slow answer does not hold up the rest.
@@ -49,9 +58,11 @@ function carryNotices(channel: Channel, order: ChannelName[]): Carrier {
     isPatient: false,
     isWorthWaiting,
     isMoot: (confirmation, now) => statusOf(asOf(confirmation, now)) !== 'pending',
-    send({ id, action, description, details, requester, sessionKey, digest, deadline }, { baseUrl, stop }) {
-      const texts = { id, action, description, details, requester, sessionKey, digest }
-      return channel.send({ ...texts, expiresAt: deadline, baseUrl }, stop)
+    async send(confirmation, { baseUrl, stop }) {
+      const { id, action, description, details, requester, sessionKey, digest, deadline, terms } = confirmation
+      const texts = { id, action, description, details, requester, sessionKey, digest, approvals: terms.approvals }
+      const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(confirmation, channel.name) }
+      return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },
     tellsOfDestination: () => true,
     after(confirmation, all, delivery, attempt, now, random) {

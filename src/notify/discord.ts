@@ -3,7 +3,7 @@
 import { shortDigest } from '../core/digest.js'
 import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
-import { approveCommand, type Channel, denyCommand, type Notice, readableDetails } from './notifier.js'
+import { approveCommand, type Channel, denyCommand, manyApprovals, type Notice, readableDetails } from './notifier.js'
 
 export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: string } | { webhookUrl: string }) & {
   /** How long an answer may take. */
@@ -47,6 +47,7 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
 
 export function renderDiscord(notice: Notice) {
   const details = readableDetails(notice)
+  const many = manyApprovals(notice)
   return {
     allowed_mentions: { parse: [] },
     embeds: [
@@ -61,6 +62,8 @@ export function renderDiscord(notice: Notice) {
           ...(notice.sessionKey === '' ? [] : [{ name: 'Session', value: span(notice.sessionKey, limits.session) }]),
           { name: 'ID', value: `\`${notice.id}\`` },
           { name: 'Digest', value: `\`${shortDigest(notice.digest)}\`` },
+          ...(many === null ? [] : [{ name: 'Needs', value: many }]),
+          ...(notice.link === null ? [] : [{ name: 'Decide', value: notice.link }]),
           { name: 'Approve', value: block(approveCommand(notice), limits.details) },
           { name: 'Deny', value: block(denyCommand(notice), limits.details) },
         ],

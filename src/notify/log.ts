@@ -9,7 +9,7 @@ export interface WarnLog {
   warn(fields: object, message: string): void
 }
 
-export function announceInLog(store: Store, log: WarnLog, baseUrl: () => string): void {
+export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string): void {
   store.subscribe(({ events }) => {
     for (const event of events) if (event.type === 'notified' && event.via === 'log') warn(event)
   })
@@ -23,7 +23,7 @@ export function announceInLog(store: Store, log: WarnLog, baseUrl: () => string)
         requester: short(data.requester),
         digest: shortDigest(String(data.digest)),
       },
-      `confirmation needed and no chat took the message: see ${baseUrl()}/confirm/${confirmationId!} and POST to its /approve or /deny`,
+      `confirmation needed and no chat took the message: open ${pagesUrl()}/view/${confirmationId!}, or POST to /confirm/${confirmationId!}/approve or /deny`,
     )
   }
 }

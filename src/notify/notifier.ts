@@ -12,8 +12,14 @@ export interface Notice {
   sessionKey: string
   digest: string
   expiresAt: number
+  /** How many people must approve. */
+  approvals: number
   /** Where the API is reached, without a slash at the end. */
   baseUrl: string
+  /** Whether deciding over the API takes a key. */
+  needsKey: boolean
+  /** The page that decides, for whoever reads this message; null if none could be made. */
+  link: string | null
 }
 
 export type SendOutcome =
@@ -39,12 +45,21 @@ export interface Channel {
   send(notice: Notice, stop: AbortSignal): Promise<SendOutcome>
 }
 
-export function approveCommand({ baseUrl, id }: Notice): string {
-  return `curl -X POST ${baseUrl}/confirm/${id}/approve`
+export function approveCommand(notice: Notice): string {
+  return `${curl(notice)}/approve`
 }
 
-export function denyCommand({ baseUrl, id }: Notice): string {
-  return `curl -X POST ${baseUrl}/confirm/${id}/deny`
+export function denyCommand(notice: Notice): string {
+  return `${curl(notice)}/deny`
+}
+
+function curl({ baseUrl, id, needsKey }: Notice): string {
+  return `curl -X POST ${needsKey ? '-H "Authorization: Bearer $KEY" ' : ''}${baseUrl}/confirm/${id}`
+}
+
+/** What needs saying because it is not usual, or null. */
+export function manyApprovals({ approvals }: Notice): string | null {
+  return approvals === 1 ? null : `${approvals} different people; one denial ends it`
 }
 
 /** The details over several lines, or null if there are none. */

@@ -6,6 +6,7 @@ import {
   approveCommand,
   type Channel,
   denyCommand,
+  manyApprovals,
   type Notice,
   readableDetails,
   type SendOutcome,
@@ -19,8 +20,8 @@ export interface TelegramSettings {
   timeoutMs: number
 }
 
-// The whole text may have 4096 characters after entities; what is fixed, with ids and commands, stays below 700.
-const limits = { action: 200, requester: 200, session: 200, description: 1800, details: 900 }
+// The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1100.
+const limits = { action: 200, requester: 200, session: 200, description: 1500, details: 850 }
 
 export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramSettings): Channel {
   // A group that became a supergroup answers with its new id once.
@@ -65,6 +66,7 @@ export function renderTelegram(notice: Notice): string {
   const line = (text: string, limit: number) => `<code>${escapeHtml(cut(visibleLine(text), limit))}</code>`
   const block = (text: string, limit: number) => `<pre>${escapeHtml(cut(visible(text), limit))}</pre>`
   const details = readableDetails(notice)
+  const many = manyApprovals(notice)
   return [
     `🔔 <b>Confirmation needed</b>: ${line(notice.action, limits.action)}`,
     block(notice.description, limits.description),
@@ -73,7 +75,10 @@ export function renderTelegram(notice: Notice): string {
     ...(notice.sessionKey === '' ? [] : [`Session: ${line(notice.sessionKey, limits.session)}`]),
     `ID: <code>${notice.id}</code>`,
     `Digest: <code>${shortDigest(notice.digest)}</code>`,
+    ...(many === null ? [] : [`Needs: ${many}`]),
     `Expires: ${new Date(notice.expiresAt).toISOString()}`,
+    // Plain, so that it can be tapped.
+    ...(notice.link === null ? [] : [`Decide: ${escapeHtml(notice.link)}`]),
     `Approve: <code>${escapeHtml(approveCommand(notice))}</code>`,
     `Deny: <code>${escapeHtml(denyCommand(notice))}</code>`,
   ].join('\n')

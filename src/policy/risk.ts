@@ -15,17 +15,32 @@ export const highRiskActions: ReadonlySet<string> = new Set([
   'migrate_database',
 ])
 
-const highRiskSkeletons: ReadonlySet<string> = new Set([...highRiskActions].map(skeleton))
+/** Without l, and i and 1 that look like it: a bar may stand for one of them, or between two words. */
+const outline = (name: string) => skeleton(name).replaceAll('l', '')
+
+const highRiskOutlines: ReadonlyMap<string, string> = new Map([...highRiskActions].map((name) => [outline(name), name]))
+
+/** The high-risk action that this is, in its own spelling or another; undefined if it is none. */
+export function highRiskName(action: string): string | undefined {
+  return highRiskOutlines.get(outline(action))
+}
 
 /** Another spelling of a high-risk action is still that action. */
 export function isHighRisk(action: string): boolean {
-  return highRiskSkeletons.has(skeleton(action))
+  return highRiskName(action) !== undefined
 }
 
-const timeoutBounds = { default: 300, min: 30, max: 3600 }
+/** How many seconds a request may wait. */
+export interface TimeoutBounds {
+  default: number
+  min: number
+  max: number
+}
 
-/** The wait an agent asked for, within bounds; what is no number means the default. */
-export function timeoutSeconds(asked: unknown): number {
-  if (typeof asked !== 'number' || Number.isNaN(asked)) return timeoutBounds.default
-  return Math.trunc(Math.min(timeoutBounds.max, Math.max(timeoutBounds.min, asked)))
+export const defaultTimeout: TimeoutBounds = { default: 300, min: 30, max: 3600 }
+
+/** The wait an agent asked for, within bounds; null, which is no number, means the default. */
+export function timeoutWithin(asked: number | null, bounds: TimeoutBounds): number {
+  if (asked === null) return bounds.default
+  return Math.trunc(Math.min(bounds.max, Math.max(bounds.min, asked)))
 }

@@ -1,5 +1,10 @@
 // An exact sliding window per key: at most `max` hits in any `windowMs`. Every hit is pushed once and dropped once,
-// so the cost per call is constant, and memory is bounded by the hits of one window.
+// so the cost per call is constant, and memory is bounded by the hits of the longest window.
+
+export interface RateLimit {
+  max: number
+  windowMs: number
+}
 
 export interface Standing {
   allowed: boolean
@@ -14,14 +19,13 @@ interface Hits {
 }
 
 export class SlidingWindow {
-  readonly max: number
-  readonly windowMs: number
+  // Hits are kept this long: no window may be longer.
+  readonly #keptMs: number
   // In order of the latest hit, so that idle keys gather at the front.
   #keys = new Map<string, Hits>()
 
-  constructor(max: number, windowMs: number) {
-    this.max = max
-    this.windowMs = windowMs
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs
   }
 
   get size(): number {
@@ -29,17 +33,21 @@ export class SlidingWindow {
   }
 
   /** Takes a slot if one is free. */
-  take(key: string, now: number): Standing {
+  take(key: string, now: number, limit: RateLimit): Standing {
     this.#forgetIdle(now)
-    const hits = this.#current(key, now)
-    if (hits !== undefined && count(hits) >= this.max) return this.#standing(hits, now, false)
-    return this.#standing(this.add(key, now), now, true)
+    const standing = this.peek(key, now, limit)
+    if (!standing.allowed) return standing
+    this.add(key, now)
+    return { ...this.peek(key, now, limit), allowed: true }
   }
 
   /** How the key stands, taking nothing. */
-  peek(key: string, now: number): Standing {
+  peek(key: string, now: number, { max, windowMs }: RateLimit): Standing {
     const hits = this.#current(key, now)
-    return this.#standing(hits, now, hits === undefined || count(hits) < this.max)
+    const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
+    const used = hits === undefined ? 0 : hits.times.length - first
+    const resetMs = used === 0 ? 0 : hits!.times[first]! + windowMs - now
+    return { allowed: used < max, remaining: Math.max(0, max - used), resetMs }
   }
 
   /** Records a hit without asking: what is read back after a restart, oldest first. */
@@ -63,7 +71,7 @@ export class SlidingWindow {
   #current(key: string, now: number): Hits | undefined {
     const hits = this.#keys.get(key)
     if (hits === undefined) return undefined
-    while (hits.first < hits.times.length && hits.times[hits.first]! <= now - this.windowMs) hits.first += 1
+    while (hits.first < hits.times.length && hits.times[hits.first]! <= now - this.#keptMs) hits.first += 1
     // Compacting when half is dead keeps the copy amortised over the pushes that filled it.
     if (hits.first > 32 && hits.first * 2 > hits.times.length) {
       hits.times.splice(0, hits.first)
@@ -72,19 +80,13 @@ export class SlidingWindow {
     return hits
   }
 
-  #standing(hits: Hits | undefined, now: number, allowed: boolean): Standing {
-    const used = hits === undefined ? 0 : count(hits)
-    const resetMs = used === 0 ? 0 : hits!.times[hits!.first]! + this.windowMs - now
-    return { allowed, remaining: Math.max(0, this.max - used), resetMs }
-  }
-
   // Two per call outpaces one new key per call, so idle keys cannot pile up.
   #forgetIdle(now: number): void {
     for (let i = 0; i < 2; i++) {
       const oldest = this.#keys.entries().next()
       if (oldest.done === true) return
       const [key, hits] = oldest.value
-      if (hits.times.at(-1)! > now - this.windowMs) return
+      if (hits.times.at(-1)! > now - this.#keptMs) return
       this.#keys.delete(key)
     }
   }
@@ -92,4 +94,18 @@ export class SlidingWindow {
 
 function count(hits: Hits): number {
   return hits.times.length - hits.first
+}
+
+/** The place of the first hit after this time. */
+function firstAfter({ times, first }: Hits, time: number): number {
+  // Nearly always: the window is as long as hits are kept.
+  if (first === times.length || times[first]! > time) return first
+  let low = first
+  let high = times.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (times[middle]! > time) high = middle
+    else low = middle + 1
+  }
+  return low
 }

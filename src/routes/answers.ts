@@ -1,7 +1,8 @@
 // What goes out, in zod, once: openapi.yaml is written from it, and the tests hold every answer against it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { channelNames, deliveryStates, executionStates, outcomes, statuses } from '../core/model.js'
+import { roles } from '../access/role.js'
+import { channelNames, deliveryStates, executionStates, risks, statuses, verdicts } from '../core/model.js'
 
 const epoch = z.number().meta({ description: 'Epoch seconds.' })
 const isoTime = z.iso.datetime()
@@ -19,6 +20,7 @@ export const submitted = z
     message: z.string(),
     approve_url: z.string(),
     deny_url: z.string(),
+    requester: z.string(),
     digest,
     expires_at: epoch,
     expires_at_iso: isoTime,
@@ -30,6 +32,7 @@ const grantFields = z.object({
   action: z.string(),
   scope: z.enum(['global', 'session']),
   session_key: z.string().nullable(),
+  requester: z.string().nullable(),
   granted_by: z.string(),
   reason: z.string().nullable(),
   uses: z.int(),
@@ -42,18 +45,35 @@ const grantFields = z.object({
 })
 export const grant = grantFields.meta({ description: 'A whitelist entry.' })
 
-export const resolved = z
+const voting = {
+  approvals_needed: z.int().meta({ description: 'How many different people must approve.' }),
+  approvals_given: z.int(),
+  votes: z.array(
+    z.object({
+      verdict: z.enum(verdicts),
+      by: z.string(),
+      at: epoch,
+      at_iso: isoTime,
+      via: z.string(),
+      reason: z.string().nullable(),
+      comment: z.string().nullable().meta({ description: 'The name that was given beside the proven one.' }),
+    }),
+  ),
+}
+
+export const decided = z
   .object({
     id: z.string(),
     action: z.string(),
-    status: z.enum(outcomes),
+    status: z.enum(statuses),
     resolved_by: z.string(),
-    resolved_at: epoch,
-    resolved_at_iso: isoTime,
+    resolved_at: epoch.nullable(),
+    resolved_at_iso: isoTime.nullable(),
     reason: z.string().optional(),
     grant: grantFields.optional(),
+    ...voting,
   })
-  .meta({ description: 'Resolved, and that stands.' })
+  .meta({ description: 'Resolved, and that stands; or pending, while more people must approve.' })
 
 const confirmationFields = z.object({
   id: z.string(),
@@ -75,6 +95,13 @@ const confirmationFields = z.object({
   reason: z.string().nullable(),
   digest,
   callback_url: z.string().nullable(),
+  requested_as: z
+    .string()
+    .nullable()
+    .meta({ description: "The name in the request, where it is not the key's owner." }),
+  risk: z.enum(risks),
+  rule: z.string().meta({ description: 'The rule that governs it.' }),
+  ...voting,
   execution: z.enum(executionStates).nullable().meta({ description: 'What became of an approval; null without one.' }),
   claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),
   claim_expires_at_iso: isoTime.nullable(),
@@ -171,10 +198,52 @@ export const health = z
     timestamp: epoch,
     timestamp_iso: isoTime,
     version: z.string(),
+    auth: z.enum(['open', 'keys']).meta({ description: 'Open: there is no key yet, and everyone here is let in.' }),
   })
   .meta({ description: 'The process answers.' })
 
 export const ready = z.object({ status: z.literal('ready') }).meta({ description: 'The database takes writes.' })
+
+const keyFields = z.object({
+  id: z.string(),
+  name: z.string(),
+  role: z.enum(roles),
+  state: z.enum(['live', 'expired', 'revoked']),
+  created_by: z.string(),
+  created_at: epoch,
+  created_at_iso: isoTime,
+  expires_at: epoch.nullable(),
+  expires_at_iso: isoTime.nullable(),
+  revoked_at: epoch.nullable(),
+  revoked_at_iso: isoTime.nullable(),
+})
+export const key = keyFields.meta({ description: 'A key, without its secret.' })
+
+export const madeKey = keyFields
+  .extend({ key: z.string().meta({ description: 'The key itself: shown this once.' }), replaces: keyFields.optional() })
+  .meta({ description: 'A new key. Keep it now: only its hash is stored.' })
+
+export const keyList = z
+  .object({ count: z.int(), keys: z.array(keyFields) })
+  .meta({ description: 'Every key there ever was.' })
+
+const personFields = z.object({
+  name: z.string(),
+  telegram_id: z.string().nullable(),
+  discord_id: z.string().nullable(),
+  created_at: epoch,
+  created_at_iso: isoTime,
+})
+export const person = personFields.meta({ description: 'Whoever asks and votes under one name, by whatever channel.' })
+
+export const personList = z
+  .object({ count: z.int(), people: z.array(personFields) })
+  .meta({ description: 'Everyone who ever had a key or is known by a chat.' })
+
+export type MadeKey = z.output<typeof madeKey>
+export type KeyList = z.output<typeof keyList>
+export type Person = z.output<typeof person>
+export type PersonList = z.output<typeof personList>
 
 export const problem = z
   .object({

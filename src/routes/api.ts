@@ -61,9 +61,10 @@ export function parseBodies(app: Api): void {
     if (body.length > maxValues && countValues(body) > maxValues) {
       return done(new Problem('invalid_request', `The body must not hold more than ${maxValues} values.`))
     }
-    void parseJson(request, body.toString('utf8'), (error, value) => {
+    const text = body.toString('utf8')
+    void parseJson(request, text, (error, value) => {
       if (error === null && typeof value === 'object' && value !== null && !Array.isArray(value)) done(null, value)
-      else if (error !== null && /prototype/.test(error.message)) done(poisoned())
+      else if (error !== null && isJson(text)) done(poisoned())
       else done(notJson())
     })
   })
@@ -73,7 +74,16 @@ export function parseBodies(app: Api): void {
   })
 }
 
-/** secure-json-parse refuses keys that would change what all objects have in common. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is JSON and refused all the same has keys that would change what all objects have in common. */
 function poisoned(): Problem {
   return new Problem('invalid_request', "The body must not hold the keys '__proto__' or 'constructor.prototype'.")
 }

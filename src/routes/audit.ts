@@ -9,6 +9,7 @@ export function auditRoutes(app: Api, service: Service): void {
   app.get(
     '/audit',
     {
+      config: { needs: 'survey' },
       schema: {
         summary: 'One entry per confirmation in its latest state, the newest first',
         querystring: requests.auditQuery,
@@ -27,6 +28,7 @@ export function auditRoutes(app: Api, service: Service): void {
   app.get(
     '/audit/events',
     {
+      config: { needs: 'survey' },
       schema: {
         summary: 'The append-only history, oldest first',
         querystring: requests.eventsQuery,

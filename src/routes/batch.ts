@@ -1,14 +1,17 @@
 // Many at once: /confirm/batch for agents, /decisions for operators. Each gets the answer it would have had alone.
 import type { ZodError } from 'zod'
+import type { Caller } from '../access/role.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
+import type { Voter } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import type { Asked, Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted, Problem, problemOf, problemResult, toProblem } from './errors.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
-import { isSettledAtOnce, readKey, toSubmission } from './submission.js'
-import { firstView, heldView, resolutionView } from './view.js'
+import { isSettledAtOnce, readKey, toAsked } from './submission.js'
+import { decisionView, firstView, heldView } from './view.js'
+import { textOrNull, voterOf } from './voter.js'
 
 interface Result {
   id?: string
@@ -21,6 +24,7 @@ export function batchRoutes(app: Api, service: Service): void {
   app.post(
     '/confirm/batch',
     {
+      config: { needs: 'submit' },
       schema: {
         summary: 'Ask for many at once, in one commit',
         known: requests.submitHeaders.pick({ 'idempotency-key': true }),
@@ -28,9 +32,9 @@ export function batchRoutes(app: Api, service: Service): void {
         response: { 200: answers.results },
       },
     },
-    async ({ id: requestId, body, headers }) => {
+    async ({ id: requestId, body, headers, caller }) => {
       const batchKey = readKey(headers)
-      const read = body.items.map((item, index) => readItem(item, index, batchKey))
+      const read = body.items.map((item, index) => readItem(item, index, batchKey, caller))
       const asked = read.filter((one): one is Asked => !(one instanceof Problem))
       const answers = asked.length === 0 ? [] : granted(await service.submitAll(asked, 'http'))
       const results = read.map((one) =>
@@ -43,15 +47,16 @@ export function batchRoutes(app: Api, service: Service): void {
   app.post(
     '/decisions',
     {
+      config: { needs: 'decide' },
       schema: {
         summary: 'Approve and deny many at once',
         body: requests.decisionsBody,
         response: { 200: answers.results },
       },
     },
-    async ({ id: requestId, body }) => {
-      const by = body.decided_by?.trim() || 'api'
-      const decided = await Promise.allSettled(body.decisions.map((item) => decideOne(item, by, requestId)))
+    async ({ id: requestId, body, caller }) => {
+      const voter = voterOf(caller, body.decided_by)
+      const decided = await Promise.allSettled(body.decisions.map((item) => decideOne(item, voter, requestId)))
       const [first] = decided
       // What went wrong for all of them is an answer to the request; else some stand, and must be told.
       if (first?.status === 'rejected' && decided.every(({ status }) => status === 'rejected')) throw first.reason
@@ -64,18 +69,18 @@ export function batchRoutes(app: Api, service: Service): void {
     },
   )
 
-  async function decideOne(item: unknown, by: string, requestId: string): Promise<Result> {
+  async function decideOne(item: unknown, voter: Voter, requestId: string): Promise<Result> {
     const read = requests.decision.safeParse(item)
     if (!read.success) {
       const id = idOf(item)
       return { ...(id === undefined ? {} : { id }), ...problemResult(itemProblem(read.error), requestId) }
     }
-    const { id, verdict, reason } = read.data
-    const outcome = verdict === 'approve' ? ('approved' as const) : ('denied' as const)
-    const decision = { outcome, by, reason: reason?.trim() ? reason : null, remember: null }
-    const result = await service.decide(id, decision, 'http')
+    const { id, verdict, reason, typed_action } = read.data
+    const typed = typed_action ?? null
+    const decision = { verdict, reason: textOrNull(reason), remember: null, typed, voter, via: 'http' as const }
+    const result = await service.decide(id, decision)
     if (isRefusal(result)) return { id, ...problemResult(problemOf(result), requestId) }
-    return { id, status_code: 200, body: resolutionView(result.confirmation) }
+    return { id, status_code: 200, body: decisionView(result.confirmation) }
   }
 }
 
@@ -89,11 +94,11 @@ function resultOf(answer: Submitted | Refusal | Problem, requestId: string): Res
 }
 
 /** The key of a batch is a key for each of its items, by place. */
-function readItem(item: unknown, index: number, batchKey: string | null): Asked | Problem {
+function readItem(item: unknown, index: number, batchKey: string | null, caller: Caller): Asked | Problem {
   const read = requests.batchItem.safeParse(item)
   if (!read.success) return itemProblem(read.error)
   const key = read.data.idempotency_key ?? (batchKey === null ? null : `${batchKey} ${index}`)
-  return { submission: toSubmission(read.data), key }
+  return toAsked(read.data, key, caller)
 }
 
 /** As alone, but that there the item would have been the body. */

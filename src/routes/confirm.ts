@@ -2,34 +2,38 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
+import type { Caller } from '../access/role.js'
 import type { Confirmation } from '../core/model.js'
 import { isRefusal } from '../core/refusal.js'
-import type { Standing } from '../policy/window.js'
 import type { Service } from '../service/service.js'
+import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
+import type { Auth } from './auth.js'
 import type { Unsent } from './guard.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
-import { isSettledAtOnce, readKey, toSubmission } from './submission.js'
+import { isSettledAtOnce, readKey, toAsked } from './submission.js'
+import { nameOr, textOrNull, voterOf } from './voter.js'
 import {
   confirmationView,
+  decisionView,
   firstView,
   foundView,
   grantView,
   type Held,
   heldView,
   readCursor,
-  resolutionView,
   settledView,
   writeCursor,
 } from './view.js'
-import { readWait, whenGone } from './wait.js'
+import { assertMayHold, mayHold, readWait, whenGone } from './wait.js'
 
-export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void {
+export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent): void {
   app.post(
     '/confirm',
     {
+      config: { needs: 'submit' },
       schema: {
         summary: 'Ask a person to confirm an action',
         querystring: requests.waitQuery,
@@ -39,14 +43,20 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
       },
     },
     async (request, reply) => {
-      const waitMs = readWait(request, reply)
+      let waitMs = readWait(request, reply)
       const held = await submit(request, reply)
+      // What is submitted cannot be refused any more; it can be answered at once.
+      if (waitMs > 0 && !mayHold(service, unsent)) {
+        waitMs = 0
+        void reply.removeHeader('preference-applied')
+      }
       if (held.covered !== null && waitMs === 0) return firstView(held.covered)
       if (waitMs === 0) return reply.code(202).send(heldView(held))
       // Whoever waits holds on to nothing large.
       request.body = {} as typeof request.body
-      await unsent.reserve(reply, await service.wait(held.id, waitMs, whenGone(reply)))
-      const { confirmation } = granted(await service.findInTurn(held.id))
+      await unsent.reserve(reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
+      auth.assertStillGood(request)
+      const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
       if (confirmation.resolution !== null) return settledView(confirmation)
       return reply.code(202).send(heldView(held))
     },
@@ -54,24 +64,25 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
 
   /** Submits, and says how this action stands; keeps what an answer needs. */
   async function submit(
-    { body, headers }: { body: z.output<typeof requests.submitBody>; headers: IncomingHttpHeaders },
+    { body, headers, caller }: Submitting,
     reply: FastifyReply,
   ): Promise<Held & { covered: Confirmation | null }> {
-    const result = await service.submit({ submission: toSubmission(body), key: readKey(headers) }, 'http')
+    const result = await service.submit(toAsked(body, readKey(headers), caller), 'http')
     if (isRefusal(result) && result.refused === 'rate_limited') {
-      const seconds = Number(result.extra.retry_after_seconds)
-      announceRate(reply, service, { allowed: false, remaining: 0, resetMs: seconds * 1000 })
+      const { max, window_seconds: seconds, retry_after_seconds: wait } = result.extra as Record<string, number>
+      announceRate(reply, { max: max!, windowMs: seconds! * 1000, remaining: 0, resetMs: wait! * 1000 })
     }
     const { confirmation, rate, isReplay } = granted(result)
-    announceRate(reply, service, rate)
+    announceRate(reply, rate)
     if (isReplay) void reply.header('idempotency-replayed', 'true')
-    const { id, action, timeoutSeconds, deadline, digest } = confirmation
+    const { id, action, timeoutSeconds, deadline, digest, requester } = confirmation
     return {
       id,
       action,
       timeoutSeconds,
       deadline,
       digest,
+      requester,
       covered: isSettledAtOnce(confirmation) ? confirmation : null,
     }
   }
@@ -79,16 +90,18 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
   app.get(
     '/confirm',
     {
+      config: { needs: 'read' },
       schema: {
         summary: 'List confirmations, what waits for a person first of all',
         querystring: requests.listQuery,
         response: { 200: answers.confirmationPage },
       },
     },
-    async ({ query }) => {
+    async ({ query, caller }) => {
       const { status, action, session_key, limit, cursor } = query
       const order = status === 'pending' ? 'deadline' : 'newest'
-      const page = await service.list({ status, action, sessionKey: session_key }, order, limit, readCursor(cursor))
+      const wanted = { status, action, sessionKey: session_key, ...(caller.role === 'agent' ? ownOf(caller) : {}) }
+      const page = await service.list(wanted, order, limit, readCursor(cursor))
       const confirmations = page.items.map(confirmationView)
       return { count: confirmations.length, confirmations, next_cursor: writeCursor(page.next) }
     },
@@ -97,6 +110,7 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
   app.get(
     '/confirm/:id',
     {
+      config: { needs: 'read' },
       schema: {
         summary: 'Read a confirmation, or wait for its end',
         params: requests.idParams,
@@ -108,79 +122,89 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
     async (request, reply) => {
       const { id } = request.params
       const waitMs = readWait(request, reply)
-      if (waitMs === 0) return foundView(granted(await service.find(id)))
-      await unsent.reserve(reply, await service.wait(id, waitMs, whenGone(reply)))
-      return foundView(granted(await service.findInTurn(id)))
+      if (waitMs === 0) return foundView(granted(await service.find(id, request.caller)))
+      assertMayHold(service, unsent)
+      await unsent.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
+      auth.assertStillGood(request)
+      return foundView(granted(await service.findInTurn(id, request.caller)))
     },
   )
 
   app.post(
     '/confirm/:id/approve',
     {
+      config: { needs: 'decide' },
       schema: {
         summary: 'Approve',
         params: requests.idParams,
         body: requests.approveBody,
-        response: { 200: answers.resolved },
+        response: { 200: answers.decided },
       },
     },
-    async ({ params, body }) => {
-      const { approver, reason, remember } = body ?? {}
-      const verdict = {
-        outcome: 'approved' as const,
-        by: nameOr(approver, 'api'),
+    async ({ params, body, caller }) => {
+      const { approver, reason, remember, typed_action } = body ?? {}
+      const decision = {
+        verdict: 'approve' as const,
         reason: textOrNull(reason),
         remember: remember ?? null,
+        typed: typed_action ?? null,
+        voter: voterOf(caller, approver),
+        via: 'http' as const,
       }
-      const { confirmation, grant } = granted(await service.decide(params.id, verdict, 'http'))
-      return { ...resolutionView(confirmation), ...(grant === null ? {} : { grant: grantView(grant) }) }
+      const { confirmation, grant } = granted(await service.decide(params.id, decision))
+      return { ...decisionView(confirmation), ...(grant === null ? {} : { grant: grantView(grant) }) }
     },
   )
 
   app.post(
     '/confirm/:id/deny',
     {
+      config: { needs: 'decide' },
       schema: {
         summary: 'Deny',
         params: requests.idParams,
         body: requests.denyBody,
-        response: { 200: answers.resolved },
+        response: { 200: answers.decided },
       },
     },
-    async ({ params, body }) => {
+    async ({ params, body, caller }) => {
       const { denier, reason } = body ?? {}
-      const verdict = {
-        outcome: 'denied' as const,
-        by: nameOr(denier, 'api'),
+      const decision = {
+        verdict: 'deny' as const,
         reason: textOrNull(reason),
         remember: null,
+        typed: null,
+        voter: voterOf(caller, denier),
+        via: 'http' as const,
       }
-      const { confirmation } = granted(await service.decide(params.id, verdict, 'http'))
-      return resolutionView(confirmation)
+      const { confirmation } = granted(await service.decide(params.id, decision))
+      return decisionView(confirmation)
     },
   )
 
   app.post(
     '/confirm/:id/cancel',
     {
+      config: { needs: 'act' },
       schema: {
         summary: 'Withdraw the request: the agent changed its mind',
         params: requests.idParams,
         body: requests.cancelBody,
-        response: { 200: answers.resolved },
+        response: { 200: answers.decided },
       },
     },
-    async ({ params, body }) => {
+    async ({ params, body, caller }) => {
       const { cancelled_by, reason } = body ?? {}
       const by = cancelled_by === undefined ? null : nameOr(cancelled_by, 'api')
-      const { confirmation } = granted(await service.cancel(params.id, by, textOrNull(reason), 'http'))
-      return resolutionView(confirmation)
+      const { confirmation } = granted(await service.cancel(params.id, by, textOrNull(reason), caller, 'http'))
+      return decisionView(confirmation)
     },
   )
 
   app.post(
     '/confirm/:id/claim',
     {
+      config: { needs: 'act' },
       schema: {
         summary: 'The last gate before acting: passes once, for what was approved',
         params: requests.idParams,
@@ -188,8 +212,8 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
         response: { 200: answers.executed },
       },
     },
-    async ({ params, body }) => {
-      const { confirmation } = granted(await service.claim(params.id, body?.digest ?? null, 'http'))
+    async ({ params, body, caller }) => {
+      const { confirmation } = granted(await service.claim(params.id, body?.digest ?? null, caller, 'http'))
       return confirmationView(confirmation)
     },
   )
@@ -197,6 +221,7 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
   app.post(
     '/confirm/:id/report',
     {
+      config: { needs: 'act' },
       schema: {
         summary: 'Say how the act went, which closes the record',
         params: requests.idParams,
@@ -204,24 +229,26 @@ export function confirmRoutes(app: Api, service: Service, unsent: Unsent): void 
         response: { 200: answers.executed },
       },
     },
-    async ({ params, body }) => {
+    async ({ params, body, caller }) => {
       const message = textOrNull(body.message)
-      const { confirmation } = granted(await service.report(params.id, body.outcome, message, 'http'))
+      const { confirmation } = granted(await service.report(params.id, body.outcome, message, caller, 'http'))
       return confirmationView(confirmation)
     },
   )
 }
 
+interface Submitting {
+  body: z.output<typeof requests.submitBody>
+  headers: IncomingHttpHeaders
+  caller: Caller
+}
+
 /** draft-ietf-httpapi-ratelimit-headers: the policy, and how this action stands. */
-function announceRate(reply: FastifyReply, { rateLimit }: Service, { remaining, resetMs }: Standing): void {
-  void reply.header('ratelimit-policy', `"action";q=${rateLimit.max};w=${rateLimit.windowMs / 1000}`)
+function announceRate(reply: FastifyReply, { max, windowMs, remaining, resetMs }: Omit<Submitted['rate'], 'allowed'>) {
+  void reply.header('ratelimit-policy', `"action";q=${max};w=${windowMs / 1000}`)
   void reply.header('ratelimit', `"action";r=${remaining};t=${Math.max(0, Math.ceil(resetMs / 1000))}`)
 }
 
-function nameOr(name: string | undefined, fallback: string): string {
-  return name?.trim() || fallback
-}
-
-function textOrNull(text: string | undefined): string | null {
-  return text === undefined || text.trim() === '' ? null : text
+function ownOf({ name }: Caller) {
+  return { requester: name! }
 }

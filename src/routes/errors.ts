@@ -29,6 +29,15 @@ export const problems = {
   invalid_cursor: { status: 400, title: 'Invalid cursor' },
   callback_refused: { status: 400, title: 'Callback refused' },
   no_session: { status: 400, title: 'No session' },
+  invalid_choice: { status: 400, title: 'Nothing chosen' },
+  reason_required: { status: 400, title: 'Reason required' },
+  typing_required: { status: 400, title: 'Typed confirmation required' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  not_yours: { status: 403, title: 'Not yours' },
+  own_request: { status: 403, title: 'Own request' },
+  not_a_decider: { status: 403, title: 'Not a decider' },
+  not_whitelistable: { status: 403, title: 'Not whitelistable' },
   high_risk: { status: 403, title: 'High-risk action' },
   cross_origin: { status: 403, title: 'Cross-origin request' },
   not_found: { status: 404, title: 'Not found' },
@@ -36,6 +45,11 @@ export const problems = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },
   already_resolved: { status: 409, title: 'Already resolved' },
+  already_voted: { status: 409, title: 'Already voted' },
+  link_used: { status: 409, title: 'Link used' },
+  denied_before: { status: 409, title: 'Denied before' },
+  name_taken: { status: 409, title: 'Name taken' },
+  key_not_live: { status: 409, title: 'Key not live' },
   not_approved: { status: 409, title: 'Not approved' },
   approval_expired: { status: 409, title: 'Approval expired' },
   digest_mismatch: { status: 409, title: 'Not what was approved' },
@@ -48,6 +62,8 @@ export const problems = {
   unknown_host: { status: 421, title: 'Unknown host' },
   key_reused: { status: 422, title: 'Idempotency-Key reused' },
   rate_limited: { status: 429, title: 'Too many confirmations' },
+  too_many_open: { status: 429, title: 'Too many open' },
+  guess_limited: { status: 429, title: 'Too many refused' },
   flood_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Headers too large' },
   internal_error: { status: 500, title: 'Internal error' },
@@ -83,6 +99,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   const { status } = problems[problem.code]
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
+  if (status === 401) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
   const body = `${JSON.stringify(problemBody(problem, reply.request.id))}\n`
   return reply.code(status).type('application/problem+json').send(body)
 }

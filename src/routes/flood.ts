@@ -1,10 +1,20 @@
-// The limit per client address: @fastify/rate-limit's hooks on our own sliding window.
-import rateLimit from '@fastify/rate-limit'
-import type { FastifyInstance } from 'fastify'
+// The limit per key, or per client address without one: @fastify/rate-limit's hooks on our own sliding window.
+import rateLimit, { normalizeIP } from '@fastify/rate-limit'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { SlidingWindow } from '../policy/window.js'
 import { Problem } from './errors.js'
 
 const windowMs = 60_000
+
+/** Where a request comes from, as far as limits go: a network for IPv6. What comes through a socket has no address. */
+export function addressOf({ ip }: FastifyRequest): string {
+  return (ip as string | undefined) === undefined ? 'local' : normalizeIP(ip, 64)
+}
+
+/** Whoever shows a good key is counted by it, so that nobody else on the same machine uses up what is theirs. */
+function whoseOf(request: FastifyRequest): string {
+  return request.keyId === null ? addressOf(request) : `key ${request.keyId}`
+}
 
 export async function limitFloods(
   app: FastifyInstance,
@@ -14,10 +24,10 @@ export async function limitFloods(
 ): Promise<void> {
   if (max === 0) return
   class WindowStore {
-    #window = new SlidingWindow(max, windowMs)
+    #window = new SlidingWindow(windowMs)
 
     incr(key: string, done: (error: null, result: { current: number; ttl: number }) => void): void {
-      const { allowed, remaining, resetMs } = this.#window.take(key, now())
+      const { allowed, remaining, resetMs } = this.#window.take(key, now(), { max, windowMs })
       done(null, { current: allowed ? max - remaining : max + 1, ttl: resetMs })
     }
 
@@ -30,12 +40,14 @@ export async function limitFloods(
     max,
     timeWindow: windowMs,
     store: WindowStore,
+    keyGenerator: whoseOf,
     addHeaders: { ...off, 'retry-after': false },
     addHeadersOnExceeding: off,
     onExceeded: onRefused,
-    errorResponseBuilder: (_request, { ttl }) => {
+    errorResponseBuilder: ({ keyId }, { ttl }) => {
       const seconds = Math.max(1, Math.ceil(ttl / 1000))
-      const sentence = `Too many requests from this address (${max} a minute are allowed); try again in ${seconds} s.`
+      const whose = keyId === null ? 'from this address' : 'with this key'
+      const sentence = `Too many requests ${whose} (${max} a minute are allowed); try again in ${seconds} s.`
       return new Problem('flood_limited', sentence, {
         remaining: 0,
         window_seconds: windowMs / 1000,

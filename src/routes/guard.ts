@@ -1,8 +1,10 @@
 // What stands before and behind the routes: headers for every answer, no changes from other sites, clear answers for
 // paths, methods and bytes that fit nothing.
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../access/role.js'
 import type { Api } from './api.js'
 import { Problem, problemBody, problems } from './errors.js'
 import type { Route } from './openapi.js'
@@ -11,14 +13,19 @@ import { whenOver } from './over.js'
 /** How long a refused client may go on sending, and take to read why. */
 const lingerMs = 1000
 
-/** `isKnownHost` tells the names this service goes by from those that a page was rebound to it under. */
-export function guard(app: Api, isKnownHost: (name: string) => boolean): void {
+/**
+ * `isKnownHost` tells the names this service goes by from those that a page was rebound to it under; `isOurs` knows the
+ * origin that people see, which a proxy may keep from us.
+ */
+export function guard(app: Api, isKnownHost: (name: string) => boolean, isOurs: (origin: string) => boolean): void {
   let closing = false
   app.addHook('preClose', (done) => {
     closing = true
     done()
   })
   app.addHook('onRequest', (request, reply, done) => {
+    // Nobody is there to be answered: what came behind the last of a connection that was cut off.
+    if (request.raw.socket.destroyed) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
     if (closing) {
@@ -27,58 +34,86 @@ export function guard(app: Api, isKnownHost: (name: string) => boolean): void {
       done(new Problem('invalid_request', 'An HTTP/1.1 request must have a Host header.'))
     } else if (isBrowser(request) && !isKnownHost(request.hostname)) {
       done(new Problem('unknown_host', 'This service does not go by the name in the Host header. Nothing was done.'))
-    } else if (isCrossOrigin(request)) {
+    } else if (isCrossOrigin(request, isOurs)) {
       done(new Problem('cross_origin', 'A page of another site may not change anything here. Nothing was done.'))
     } else done()
   })
 }
 
-/** An answer this large is worth counting, and all that are under way may hold this much memory. */
+/** An answer this large is worth counting, and all in one room may hold this much memory while they are under way. */
 const unsentLimits = { counted: 64 * 1024, total: 128 * 1024 * 1024 }
 /** A client that has not taken a large answer by then is cut off. */
 const readPatienceMs = 60_000
 
-/** What was answered and not yet read, over all clients. */
+/** What was answered and not yet read. Agents have a room of their own, so that they cannot fill that of people. */
 export interface Unsent {
   /** Room for this much, to be given back; null if there is none. */
-  take(size: number): (() => void) | null
+  take(reply: FastifyReply, size: number): (() => void) | null
   /** Waits for room for an answer of this size, in the order of arrival. It is given back when the answer is over. */
   reserve(reply: FastifyReply, size: number): Promise<void>
   hasRoom(reply: FastifyReply): boolean
+  /** How many wait for room, in whichever. */
+  queued(): number
 }
 
 export function createUnsent({ total, counted } = unsentLimits): Unsent {
   const reserved = new WeakSet<FastifyReply>()
+  const agents = createRoom(total)
+  const others = createRoom(total)
+
+  /** While the service is open, nobody is known to be an agent. */
+  function roomOf({ request }: FastifyReply): Room {
+    const { caller } = request as { caller?: Caller }
+    return caller?.role === 'agent' ? agents : others
+  }
+
+  return {
+    take: (reply, size) => roomOf(reply).take(size),
+
+    async reserve(reply, size) {
+      if (size < counted) return
+      const release = await roomOf(reply).wait(size)
+      reserved.add(reply)
+      whenOver(reply, release)
+    },
+
+    hasRoom: (reply) => reserved.has(reply),
+    queued: () => agents.queued() + others.queued(),
+  }
+}
+
+type Room = ReturnType<typeof createRoom>
+
+function createRoom(total: number) {
   const waiting: { size: number; go: () => void }[] = []
-  let unsent = 0
+  let taken = 0
 
   function release(size: number): void {
-    unsent -= size
-    while (waiting.length > 0 && unsent + waiting[0]!.size <= total) {
+    taken -= size
+    while (waiting.length > 0 && taken + waiting[0]!.size <= total) {
       const { size: next, go } = waiting.shift()!
-      unsent += next
+      taken += next
       go()
     }
   }
 
   return {
-    take(size) {
-      if (unsent + size > total) return null
-      unsent += size
+    take(size: number): (() => void) | null {
+      if (taken + size > total) return null
+      taken += size
       return () => release(size)
     },
 
-    async reserve(reply, size) {
-      if (size < counted) return
+    /** In the order of arrival. */
+    async wait(size: number): Promise<() => void> {
       // What is larger than all there is would wait for ever.
       const needed = Math.min(size, total)
-      if (waiting.length === 0 && unsent + needed <= total) unsent += needed
+      if (waiting.length === 0 && taken + needed <= total) taken += needed
       else await new Promise<void>((go) => waiting.push({ size: needed, go }))
-      reserved.add(reply)
-      whenOver(reply, () => release(needed))
+      return () => release(needed)
     },
 
-    hasRoom: (reply) => reserved.has(reply),
+    queued: () => waiting.length,
   }
 }
 
@@ -87,7 +122,7 @@ export function limitUnsent(app: Api, unsent: Unsent, { counted } = unsentLimits
   app.addHook('onSend', (_request, reply, payload, done) => {
     const size = typeof payload === 'string' ? payload.length : 0
     if (size < counted) return done(null, payload)
-    const release = unsent.hasRoom(reply) ? () => {} : unsent.take(size)
+    const release = unsent.hasRoom(reply) ? () => {} : unsent.take(reply, size)
     if (release === null) {
       const sentence = 'Too many large answers are waiting to be read; try again, or ask for less at once.'
       return done(new Problem('flood_limited', sentence, { retry_after_seconds: 1 }))
@@ -108,12 +143,14 @@ function isBrowser({ headers }: FastifyRequest): boolean {
 }
 
 /** Browsers say where a request comes from; other clients send neither header. */
-function isCrossOrigin({ method, headers }: FastifyRequest): boolean {
+function isCrossOrigin({ method, headers }: FastifyRequest, isOurs: (origin: string) => boolean): boolean {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return false
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
   const { origin, host } = headers
-  return origin !== undefined && origin.replace(/^https?:\/\//, '') !== host
+  // Our own pages send no referrer, and so a browser calls their origin null; it says that it is the same beside.
+  if (origin === 'null') return site === undefined
+  return origin !== undefined && !isOurs(origin) && origin.replace(/^https?:\/\//, '') !== host
 }
 
 export function answerUnknown(app: Api, routes: Route[]): void {
@@ -137,6 +174,7 @@ export function answerUnknown(app: Api, routes: Route[]): void {
 
 /** Refuses what Node would answer without a body, or not at all, before any route is asked. */
 export function guardServer(server: Server): void {
+  limitPipelining(server)
   server.on('checkExpectation', (_request, response) => {
     const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
     const { status, headers, body } = render(problem)
@@ -145,6 +183,23 @@ export function guardServer(server: Server): void {
   server.on('connect', (_request, socket) => {
     refuse(socket, new Problem('method_not_allowed', 'This is not a proxy; it does not take CONNECT.'))
   })
+}
+
+/** Requests one behind the other that one connection may have under way. Each may be held, and takes memory. */
+const maxUnderWay = 16
+
+/** A connection that sends more is cut off: what comes out of turn cannot be answered before the others are. */
+function limitPipelining(server: Server): void {
+  const underWay = new WeakMap<Socket, number>()
+  const count = ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const sent = (underWay.get(socket) ?? 0) + 1
+    underWay.set(socket, sent)
+    response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
+    if (sent > maxUnderWay) socket.destroy()
+  }
+  // Before whoever answers.
+  server.prependListener('request', count)
+  server.prependListener('checkExpectation', count)
 }
 
 /** Bytes that are no HTTP request, or too much of one: answered on the bare socket. */

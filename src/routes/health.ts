@@ -5,7 +5,7 @@ import type { Api } from './api.js'
 import * as answers from './answers.js'
 import { iso } from './view.js'
 
-const config = { rateLimit: false as const }
+const config = { rateLimit: false as const, needs: 'nothing' as const }
 
 export function healthRoutes(app: Api, service: Service, metrics: Metrics, version: string): void {
   app.get(
@@ -14,20 +14,32 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
     async () => {
       const { count } = await service.pending()
       const now = service.now()
-      return { status: 'ok' as const, pending_count: count, timestamp: now / 1000, timestamp_iso: iso(now), version }
+      return {
+        status: 'ok' as const,
+        pending_count: count,
+        timestamp: now / 1000,
+        timestamp_iso: iso(now),
+        version,
+        auth: service.people.isOpen() ? ('open' as const) : ('keys' as const),
+      }
     },
   )
 
   app.get(
     '/ready',
-    { config, schema: { summary: 'Does the database take writes?', response: { 200: answers.ready } } },
+    {
+      config: { ...config, needs: 'survey' },
+      schema: { summary: 'Does the database take writes?', response: { 200: answers.ready } },
+    },
     async () => {
       await service.ready()
       return { status: 'ready' as const }
     },
   )
 
-  app.get('/metrics', { config, schema: { summary: 'Prometheus metrics' } }, async (_request, reply) =>
-    reply.type(metrics.contentType).send(await metrics.text()),
+  app.get(
+    '/metrics',
+    { config: { ...config, needs: 'survey' }, schema: { summary: 'Prometheus metrics' } },
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
 }

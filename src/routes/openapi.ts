@@ -1,26 +1,29 @@
 // openapi.yaml, written from the routes' own schemas.
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
 import { stringify } from 'yaml'
 import { z } from 'zod'
+import { rolesFor } from '../access/role.js'
 import { problems } from './errors.js'
 import * as answers from './answers.js'
 
-export type Route = Pick<RouteOptions, 'method' | 'url' | 'schema'>
+export type Route = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'>
 
 /** Remembers every route that is added from now on. */
 export function collectRoutes(app: FastifyInstance): Route[] {
   const routes: Route[] = []
-  app.addHook('onRoute', ({ method, url, schema }) => {
-    if (method !== 'HEAD') routes.push({ method, url, schema })
+  app.addHook('onRoute', ({ method, url, schema, config }) => {
+    if (method !== 'HEAD') routes.push({ method, url, schema, config })
   })
   return routes
 }
 
 export function describeApi(routes: Route[], version: string): string {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const { method, url, schema } of routes) {
+  for (const { method, url, schema, config } of routes) {
+    // What has no schema is for people, in a browser.
+    if (schema === undefined) continue
     const path = url.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [String(method).toLowerCase()]: operation(schema ?? {}) }
+    paths[path] = { ...paths[path], [String(method).toLowerCase()]: operation(schema, config?.needs) }
   }
   return stringify(
     {
@@ -35,13 +38,21 @@ export function describeApi(routes: Route[], version: string): string {
       },
       servers: [{ url: 'http://127.0.0.1:6000' }],
       paths,
-      components: { schemas: { Problem: jsonSchema(answers.problem, 'output') } },
+      // Without a key while there is none.
+      security: [{ key: [] }, {}],
+      components: {
+        securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key: `hpk_...`.' } },
+        schemas: { Problem: jsonSchema(answers.problem, 'output') },
+      },
     },
     { lineWidth: 120, aliasDuplicateObjects: false },
   )
 }
 
-function operation(schema: NonNullable<Route['schema']>): Record<string, unknown> {
+function operation(
+  schema: NonNullable<Route['schema']>,
+  needs: FastifyContextConfig['needs'],
+): Record<string, unknown> {
   const responses = (schema.response ?? { 200: z.string().meta({ description: 'Text.' }) }) as Record<string, z.ZodType>
   const parameters = [
     ...parametersOf(schema.params, 'path'),
@@ -51,6 +62,9 @@ function operation(schema: NonNullable<Route['schema']>): Record<string, unknown
   const body = schema.body as z.ZodType | undefined
   return {
     summary: schema.summary,
+    ...(needs === undefined || needs === 'page' || needs === 'nothing'
+      ? { security: [] }
+      : { description: `Roles: ${rolesFor(needs).join(', ')}.` }),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}

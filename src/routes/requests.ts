@@ -1,9 +1,10 @@
 // What comes in, in zod, once: requests are validated by it, types are inferred from it, openapi.yaml is written from it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
+import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
+import { roles } from '../access/role.js'
 import { statuses } from '../core/model.js'
 import { skeleton } from '../core/text.js'
-import { timeoutSeconds } from '../policy/risk.js'
 
 const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
@@ -34,12 +35,16 @@ const optional = (field: string) => z.string(`Field '${field}' must be a string`
 const short = <T extends z.ZodType<string>>(field: string, schema: T, max = maxName) =>
   schema.refine((value) => value.length <= max, `Field '${field}' must have at most ${max} characters`)
 
+const ownNames = ['system', 'whitelist'].map(skeleton)
+const isOwnName = (value: string) =>
+  /[:\u2236\ufe13\ufe55\uff1a]/.test(value) && ownNames.some((one) => skeleton(value).startsWith(one))
+
 /** Somebody's name. What the service signs with is reserved, so that nobody can pass for it; blank means unnamed. */
 const personName = (field: string) =>
   short(
     field,
     optional(field).refine(
-      (value) => !/[:\u2236\ufe13\ufe55\uff1a]/.test(value) || !/^(system|whitelist)/.test(skeleton(value)),
+      (value) => !isOwnName(value),
       `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
     ),
   )
@@ -61,13 +66,19 @@ export const submitBody = bodyObject({
   action: short('action', required('action')),
   description: required('description'),
   details: details.default({}),
-  requester: personName('requester').default('agent'),
+  requester: personName('requester')
+    .optional()
+    .meta({ default: 'agent', description: "With a key it is the key's owner, and this no more than a comment." }),
   session_key: short('session_key', optional('session_key')).default(''),
   timeout_seconds: z
     .unknown()
     .optional()
-    .transform(timeoutSeconds)
-    .meta({ type: 'number', default: 300, description: 'Clamped to 30..3600; what is no number means 300.' }),
+    .transform((value) => (typeof value === 'number' && !Number.isNaN(value) ? value : null))
+    .meta({
+      type: 'number',
+      default: 300,
+      description: 'Clamped to the bounds of the rule, 30..3600 by default; what is no number means its default.',
+    }),
   callback_url: optional('callback_url')
     .optional()
     .meta({ description: 'Where the resolved record is POSTed, signed after Standard Webhooks.' }),
@@ -99,10 +110,15 @@ const many = <T extends z.ZodType>(field: string, item: T) => {
 
 export const batchBody = bodyObject({ items: many('items', batchItem) })
 
+const typedAction = short('typed_action', optional('typed_action'))
+  .optional()
+  .meta({ description: "The action's name, where the rule wants it typed out to approve." })
+
 export const decision = bodyObject({
   id: z.string("Field 'id' is required"),
   verdict: z.enum(['approve', 'deny'], { error: "Field 'verdict' must be 'approve' or 'deny'" }),
   reason: reason.optional(),
+  typed_action: typedAction,
 })
 
 export const decisionsBody = bodyObject({
@@ -142,6 +158,7 @@ export const approveBody = optionalBody({
     .enum(['session', 'global'], { error: "Field 'remember' must be 'session' or 'global'" })
     .optional()
     .meta({ description: 'Also whitelists the action, for this session or for everyone.' }),
+  typed_action: typedAction,
 })
 
 export const denyBody = optionalBody({ denier: personName('denier').optional(), reason: reason.optional() })
@@ -164,6 +181,9 @@ export const grantBody = bodyObject({
   )
     .optional()
     .meta({ description: 'Leave it out to cover everyone.' }),
+  requester: short('requester', required('requester'))
+    .optional()
+    .meta({ description: 'Leave it out to cover whoever asks.' }),
   ttl_seconds: positive('ttl_seconds', 315_360_000).optional(),
   max_uses: positive('max_uses', 1_000_000_000).optional(),
   reason: reason.optional(),
@@ -203,6 +223,58 @@ export const submitHeaders = waitHeaders.extend({
 export const streamHeaders = z.object({
   'last-event-id': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
 })
+
+/** What only an administrator sends: a field that is misspelt is a mistake, not something left out. */
+const strictBody = <T extends z.ZodRawShape>(shape: T) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? `Here are only the fields ${Object.keys(shape).join(', ')}.`
+        : 'The body must be a JSON object.',
+  })
+
+const ownerName = required('name').superRefine((name, context) => {
+  const flaw = flawOfName(name)
+  if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
+})
+
+const chatId = (field: string) => {
+  // A group's id has a minus, and a group is nobody. A number may have more digits than it can hold.
+  const error = `Field '${field}' must be a person's id, a text of 1 to 32 digits, or null`
+  return z
+    .union([z.string(), z.number().refine(Number.isSafeInteger, error)], { error })
+    .transform(String)
+    .pipe(z.string().regex(chatIdPattern, error))
+    .nullable()
+    .optional()
+}
+
+const personFields = { telegram_id: chatId('telegram_id'), discord_id: chatId('discord_id') }
+
+export const keyBody = strictBody({
+  name: ownerName,
+  role: z.enum(roles, { error: `Field 'role' must be one of ${roles.join(', ')}` }),
+  expires_in_seconds: positive('expires_in_seconds', maxExpirySeconds).optional(),
+  ...personFields,
+})
+
+/** A day, for whoever has to carry the new key to where the old one is. */
+export const usualOverlapSeconds = 86_400
+
+const noOverlap = `Field 'overlap_seconds' must be a whole number from 0 to ${maxOverlapSeconds}`
+
+export const rotateBody = strictBody({
+  overlap_seconds: z
+    .int({ error: noOverlap })
+    .min(0, noOverlap)
+    .max(maxOverlapSeconds, noOverlap)
+    .optional()
+    .meta({ default: usualOverlapSeconds, description: 'How long the old key stays good.' }),
+}).optional()
+
+export const personBody = strictBody(personFields).optional()
+
+export const nameParams = z.object({ name: ownerName })
 
 export const idParams = z.object({ id: z.string() })
 

@@ -7,11 +7,12 @@ import { stringify } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted, Problem } from './errors.js'
+import type { Auth } from './auth.js'
 import type { Unsent } from './guard.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { eventFilter, eventView } from './view.js'
-import { whenGone } from './wait.js'
+import { assertMayHold, whenGone } from './wait.js'
 
 export const streamLimits = {
   /** A comment this often keeps proxies from closing. */
@@ -24,12 +25,13 @@ export const streamLimits = {
   maxStreams: 200,
 }
 
-export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits = streamLimits): void {
+export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk, maxStreams } = limits
 
   app.get(
     '/confirm/:id/events',
     {
+      config: { needs: 'read' },
       exposeHeadRoute: false,
       schema: {
         summary: 'The events of a confirmation as they happen, until it is resolved',
@@ -39,8 +41,8 @@ export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits 
         response: { 200: answers.eventStream, 204: answers.noMore },
       },
     },
-    async ({ params: { id }, query, headers }, reply) => {
-      const { isEnded } = granted(await service.ending(id))
+    async ({ params: { id }, query, headers, caller }, reply) => {
+      const { isEnded } = granted(await service.ending(id, caller))
       const asked = lastEventId(headers) ?? query.after
       const after = await begin(asked, 0)
       const filter = { confirmationId: id }
@@ -49,6 +51,7 @@ export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits 
         const rest = await service.events(after, 1, filter)
         if (rest.events.length === 0) return reply.code(204).send(null)
       }
+      assertMayHold(service, unsent)
       return send(reply, 'retry: 1000', service.follow({ filter, after, idleMs, until: id }, whenGone(reply)))
     },
   )
@@ -56,6 +59,7 @@ export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits 
   app.get(
     '/events',
     {
+      config: { needs: 'survey' },
       exposeHeadRoute: false,
       schema: {
         summary: 'All events as they happen',
@@ -68,7 +72,9 @@ export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits 
       const { after: asked, ...filters } = query
       const place = lastEventId(headers) ?? asked
       const after = await begin(place, 'now')
-      if (service.listening().all >= maxStreams) {
+      // One of a single confirmation costs no more here than at its own path.
+      if (filters.confirmation_id !== undefined) assertMayHold(service, unsent)
+      else if (service.listening().all >= maxStreams) {
         const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
         throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
       }
@@ -99,7 +105,9 @@ export function streamRoutes(app: Api, service: Service, unsent: Unsent, limits 
     for await (const events of pages) {
       const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
       for (const text of texts) {
-        const release = text.length < smallChunk ? () => {} : unsent.take(text.length)
+        // A key that is revoked meanwhile reads no further.
+        if (!auth.isStillGood(reply.request)) return
+        const release = text.length < smallChunk ? () => {} : unsent.take(reply, text.length)
         if (release === null) {
           reply.request.raw.socket.destroy()
           return

@@ -2,20 +2,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import { statusOf } from '../core/confirmation.js'
-import type { Confirmation, Submission } from '../core/model.js'
+import type { Caller } from '../access/role.js'
+import type { Confirmation } from '../core/model.js'
+import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
 import { flawOfKey, type submitBody } from './requests.js'
 
-export function toSubmission(body: z.output<typeof submitBody>): Submission {
-  return {
+/** Whoever has a key asks in its owner's name; another in the body is no more than a comment. */
+export function toAsked(body: z.output<typeof submitBody>, key: string | null, { name }: Caller): Asked {
+  const given = body.requester
+  const requester = name ?? given ?? 'agent'
+  const submission = {
     action: body.action,
     description: body.description,
     details: JSON.stringify(body.details),
-    requester: body.requester,
+    requester,
     sessionKey: body.session_key,
     timeoutSeconds: body.timeout_seconds,
     callbackUrl: body.callback_url ?? null,
+    requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
+  return { submission, key, isProven: name !== null }
 }
 
 /** The Idempotency-Key, which the draft wants in quotes and most clients send without. */

@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import type { RecordedEvent } from '../audit/event.js'
 import { asResolved, statusOf } from '../core/confirmation.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Resolution } from '../core/model.js'
+import type { Confirmation, Delivery, Resolution, Vote } from '../core/model.js'
+import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { Cursor, EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -33,6 +34,12 @@ export function confirmationView(confirmation: Confirmation) {
     reason: resolution?.reason ?? null,
     digest: confirmation.digest,
     callback_url: confirmation.callbackUrl,
+    requested_as: confirmation.requestedAs,
+    risk: confirmation.terms.risk,
+    rule: confirmation.terms.rule,
+    approvals_needed: confirmation.terms.approvals,
+    approvals_given: approvalsGiven(confirmation.votes),
+    votes: confirmation.votes.map(voteView),
     execution: execution?.state ?? null,
     claim_expires_at: seconds(execution?.claimBy ?? null),
     claim_expires_at_iso: iso(execution?.claimBy ?? null),
@@ -60,7 +67,7 @@ export function callbackView(confirmation: Confirmation) {
 }
 
 /** What a submission is answered with while it waits; the same again whenever it is repeated. */
-export function heldView({ id, action, timeoutSeconds, deadline, digest }: Held) {
+export function heldView({ id, action, timeoutSeconds, deadline, digest, requester }: Held) {
   return {
     id,
     action,
@@ -69,13 +76,14 @@ export function heldView({ id, action, timeoutSeconds, deadline, digest }: Held)
     message: `Waiting for a person to approve or deny this; it expires in ${timeoutSeconds} s.`,
     approve_url: `/confirm/${id}/approve`,
     deny_url: `/confirm/${id}/deny`,
+    requester,
     digest,
     expires_at: deadline / 1000,
     expires_at_iso: iso(deadline),
   }
 }
 
-export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest'>
+export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest' | 'requester'>
 
 /** What a submission is answered with once it is resolved. */
 export function settledView(confirmation: Confirmation) {
@@ -102,17 +110,25 @@ function adviceOn({ status, by }: Resolution): string {
   }
 }
 
-export function resolutionView(confirmation: Confirmation) {
-  const { status, by, at, reason } = confirmation.resolution!
+/** How it stands after somebody's word: resolved, or still waiting for others. */
+export function decisionView(confirmation: Confirmation) {
+  const { id, action, resolution, terms, votes } = confirmation
   return {
-    id: confirmation.id,
-    action: confirmation.action,
-    status,
-    resolved_by: by,
-    resolved_at: at / 1000,
-    resolved_at_iso: iso(at),
-    ...(reason === null ? {} : { reason }),
+    id,
+    action,
+    status: statusOf(confirmation),
+    resolved_by: resolution?.by ?? '',
+    resolved_at: seconds(resolution?.at ?? null),
+    resolved_at_iso: iso(resolution?.at ?? null),
+    ...(resolution?.reason == null ? {} : { reason: resolution.reason }),
+    approvals_needed: terms.approvals,
+    approvals_given: approvalsGiven(votes),
+    votes: votes.map(voteView),
   }
+}
+
+function voteView({ verdict, by, at, via, reason, comment }: Vote) {
+  return { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment }
 }
 
 export function deliveryView(delivery: Delivery) {
@@ -133,6 +149,7 @@ export function grantView(grant: Grant) {
     action: grant.action,
     scope: grant.sessionKey === null ? ('global' as const) : ('session' as const),
     session_key: grant.sessionKey,
+    requester: grant.requester,
     granted_by: grant.grantedBy,
     reason: grant.reason,
     uses: grant.uses,

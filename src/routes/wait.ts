@@ -2,6 +2,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { WhenGone } from '../service/read.js'
+import type { Service } from '../service/service.js'
+import { Problem } from './errors.js'
+import type { Unsent } from './guard.js'
 import { whenOver } from './over.js'
 import { maxWaitSeconds } from './requests.js'
 
@@ -26,6 +29,19 @@ function preferredSeconds(header: string): number | null {
     if (seconds !== undefined) return Math.min(maxWaitSeconds, Number(seconds))
   }
   return null
+}
+
+/** Requests that may be held at a time: waits, streams of one confirmation, and answers that wait for room. */
+const maxHeld = 20_000
+
+export function mayHold(service: Service, unsent: Unsent): boolean {
+  return service.listening().one + unsent.queued() < maxHeld
+}
+
+export function assertMayHold(service: Service, unsent: Unsent): void {
+  if (mayHold(service, unsent)) return
+  const sentence = `${maxHeld} requests are held, which is the most there may be; try again later, or ask without waiting.`
+  throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
 }
 
 /** A client that hangs up frees its place at once. */

@@ -5,11 +5,13 @@ import { granted } from './errors.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { grantView, readCursor, writeCursor } from './view.js'
+import { nameOr } from './voter.js'
 
 export function whitelistRoutes(app: Api, service: Service): void {
   app.get(
     '/whitelist',
     {
+      config: { needs: 'survey' },
       schema: {
         summary: 'List the whitelist entries that stand, the newest first',
         querystring: requests.pageQuery,
@@ -26,20 +28,22 @@ export function whitelistRoutes(app: Api, service: Service): void {
   app.post(
     '/whitelist',
     {
+      config: { needs: 'whitelist' },
       schema: {
         summary: 'Let an action pass without asking; adding the same again sets its terms anew',
         body: requests.grantBody,
         response: { 201: answers.grant, 200: answers.grant },
       },
     },
-    async ({ body }, reply) => {
+    async ({ body, caller }, reply) => {
       const asked = {
         action: body.action,
         sessionKey: body.session_key ?? null,
+        requester: body.requester ?? null,
         ttlSeconds: body.ttl_seconds ?? null,
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,
-        by: body.granted_by?.trim() || 'api',
+        by: caller.name ?? nameOr(body.granted_by, 'api'),
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
@@ -49,6 +53,7 @@ export function whitelistRoutes(app: Api, service: Service): void {
   app.delete(
     '/whitelist/:id',
     {
+      config: { needs: 'whitelist' },
       schema: {
         summary: 'Revoke a whitelist entry',
         params: requests.idParams,
@@ -56,8 +61,9 @@ export function whitelistRoutes(app: Api, service: Service): void {
         response: { 200: answers.grant },
       },
     },
-    async ({ params, body }) => {
-      const { grant } = granted(await service.revoke(params.id, body?.revoked_by?.trim() || 'api', 'http'))
+    async ({ params, body, caller }) => {
+      const by = caller.name ?? nameOr(body?.revoked_by, 'api')
+      const { grant } = granted(await service.revoke(params.id, by, 'http'))
       return grantView(grant)
     },
   )

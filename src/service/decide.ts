@@ -1,29 +1,40 @@
 // What is done to a confirmation: approved, denied, cancelled; claimed, reported. One path: find, pure rule, commit.
+import type { Link } from '../access/key.js'
+import { type Caller, isOwn, mayRead } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { claim, report, resolve } from '../core/confirmation.js'
-import type { Confirmation, Outcome, Via } from '../core/model.js'
-import { isRefusal, type Refusal } from '../core/refusal.js'
+import type { Confirmation, Verdict, Via } from '../core/model.js'
+import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
+import { type Ballot, castVote } from '../core/vote.js'
 import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
-import type { Grants } from './grants.js'
+import { type Grants, refuseGrant } from './grants.js'
+import type { Hide } from './hide.js'
 import { type Attempt, rejection, replace, settle, unknown } from './settle.js'
 
 export interface DecideDeps {
   store: Store
   clock: Clock
   grants: Grants
+  hide: Hide
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
 }
 
-export interface Verdict {
-  outcome: Extract<Outcome, 'approved' | 'denied'>
-  by: string
+/** A verdict, and whose it is. */
+export interface Decision {
+  verdict: Verdict
   reason: string | null
   remember: 'session' | 'global' | null
+  typed: string | null
+  voter: Voter
+  via: Via
 }
+
+/** See Ballot. `comment` is the name that was given beside a proven one. */
+export type Voter = Pick<Ballot, 'by' | 'comment' | 'isProven' | 'isPersonal'>
 
 export interface Decided {
   confirmation: Confirmation
@@ -34,7 +45,7 @@ export interface Executed {
   confirmation: Confirmation
 }
 
-export function createDecide({ store, clock, grants, approvalMs, reportMs }: DecideDeps) {
+export function createDecide({ store, clock, grants, hide, approvalMs, reportMs }: DecideDeps) {
   function change<T>(id: string, rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>) {
     return settle<T>(store, async () => {
       const found = await store.confirmation(id)
@@ -42,26 +53,59 @@ export function createDecide({ store, clock, grants, approvalMs, reportMs }: Dec
     })
   }
 
-  function decide(id: string, verdict: Verdict, via: Via): Promise<Decided | Refusal> {
-    const { outcome, by, reason, remember } = verdict
-    return change<Decided>(id, async (found, now) => {
-      const confirmation = resolve(found, { status: outcome, by, at: now, via, reason }, approvalMs)
-      if (isRefusal(confirmation)) return { answer: confirmation }
-      const change = replace(found, confirmation, audit.resolved(confirmation, now), now)
-      if (remember === null) return { change, answer: { confirmation, grant: null } }
-      const sessionKey = remember === 'session' ? found.sessionKey : null
-      const asked = { action: found.action, sessionKey, ttlSeconds: null, maxUses: null, reason, by }
-      const prepared = await grants.prepare(asked, now, via, id)
-      if ('answer' in prepared) return prepared
-      change.writes.push(...prepared.writes)
-      change.events.push(audit.granted(prepared.record, now, via, id))
-      return { change, answer: { confirmation, grant: prepared.record } }
+  function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
+    return change<Decided>(id, (found, now) => prepare(found, decision, now))
+  }
+
+  /** The same by a link, which is spent with it. */
+  function decideByLink({ hash, confirmationId }: Link, decision: Decision): Promise<Decided | Refusal> {
+    return change<Decided>(confirmationId, async (found, now) => {
+      const attempt = await prepare(found, decision, now)
+      if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
+      const link = await store.link(hash)
+      if (link === undefined || link.usedAt !== null) {
+        const sentence = 'This link has been used, and a link is good for one decision.'
+        return { answer: refuse('link_used', sentence, { status: 'pending' }) }
+      }
+      const record = { ...link, version: link.version + 1, usedAt: now }
+      attempt.change.writes.push({ kind: 'link', expect: link.version, record })
+      return attempt
     })
   }
 
-  function cancel(id: string, by: string | null, reason: string | null, via: Via): Promise<Decided | Refusal> {
-    return change<Decided>(id, (found, now) => {
-      const who = by ?? (found.requester.trim() || 'agent')
+  async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
+    const { verdict, reason, remember, typed, voter, via } = decision
+    const confirmation = castVote(found, { verdict, reason, typed, at: now, via, ...voter }, approvalMs)
+    const about = { actor: voter.by, at: now, via, confirmationId: found.id }
+    if (isRefusal(confirmation)) {
+      const { action, digest } = found
+      return { answer: confirmation, change: rejection(confirmation, about, { action, digest, verdict }) }
+    }
+    const change = replace(found, confirmation, audit.voted(confirmation, now), now)
+    if (remember === null) return { change, answer: { confirmation, grant: null } }
+    const sessionKey = remember === 'session' ? found.sessionKey : null
+    if (!found.terms.mayWhitelist) return refuseGrant(found.action, found.terms.risk, sessionKey, about)
+    // Whoever proves their name is remembered for it: another who learns the session's is not.
+    const requester = remember === 'session' && voter.isProven ? found.requester : null
+    const scope = { action: found.action, sessionKey, requester }
+    const asked = { ...scope, ttlSeconds: null, maxUses: null, reason, by: voter.by }
+    const prepared = await grants.prepare(asked, now, via, found.id)
+    if ('answer' in prepared) return prepared
+    change.writes.push(...prepared.writes)
+    change.events.push(audit.granted(prepared.record, now, via, found.id))
+    return { change, answer: { confirmation, grant: prepared.record } }
+  }
+
+  /** `by` is the name given for whoever withdraws it, which counts while nobody can prove theirs. */
+  function cancel(
+    id: string,
+    by: string | null,
+    reason: string | null,
+    caller: Caller,
+    via: Via,
+  ): Promise<Decided | Refusal> {
+    return own<Decided>(id, caller, via, (found, now) => {
+      const who = caller.name ?? by ?? (found.requester.trim() || 'agent')
       const confirmation = resolve(found, { status: 'cancelled', by: who, at: now, via, reason }, approvalMs)
       if (isRefusal(confirmation)) return { answer: confirmation }
       const change = replace(found, confirmation, audit.resolved(confirmation, now), now)
@@ -69,28 +113,30 @@ export function createDecide({ store, clock, grants, approvalMs, reportMs }: Dec
     })
   }
 
-  function claimOnce(id: string, digest: string | null, via: Via): Promise<Executed | Refusal> {
+  function claimOnce(id: string, digest: string | null, caller: Caller, via: Via): Promise<Executed | Refusal> {
     const presented = digest === null ? {} : { presented_digest: digest }
-    return execute(id, via, (found, now) => claim(found, digest, now, reportMs), presented)
+    return execute(id, caller, via, (found, now) => claim(found, digest, now, reportMs), presented)
   }
 
   function reportOnce(
     id: string,
     outcome: 'succeeded' | 'failed',
     message: string | null,
+    caller: Caller,
     via: Via,
   ): Promise<Executed | Refusal> {
-    return execute(id, via, (found, now) => report(found, outcome, message, now))
+    return execute(id, caller, via, (found, now) => report(found, outcome, message, now))
   }
 
   /** `about` belongs into the record of an attempt that is refused. */
   function execute(
     id: string,
+    caller: Caller,
     via: Via,
     rule: (found: Confirmation, now: number) => Confirmation | Refusal,
     about: Record<string, unknown> = {},
   ): Promise<Executed | Refusal> {
-    return change<Executed>(id, (found, now) => {
+    return own<Executed>(id, caller, via, (found, now) => {
       const confirmation = rule(found, now)
       if (isRefusal(confirmation)) {
         const { action, digest, requester: actor } = found
@@ -102,5 +148,16 @@ export function createDecide({ store, clock, grants, approvalMs, reportMs }: Dec
     })
   }
 
-  return { decide, cancel, claim: claimOnce, report: reportOnce }
+  /** What only whoever asked may do. */
+  function own<T>(id: string, caller: Caller, via: Via, rule: (found: Confirmation, now: number) => Attempt<T>) {
+    return change<T>(id, (found, now) => {
+      if (isOwn(caller, found)) return rule(found, now)
+      if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
+      const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)
+      const attempt = { actor: caller.name!, at: now, via, confirmationId: id }
+      return { answer, change: rejection(answer, attempt, {}) }
+    })
+  }
+
+  return { decide, decideByLink, cancel, claim: claimOnce, report: reportOnce }
 }

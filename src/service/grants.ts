@@ -1,11 +1,13 @@
 // Whitelist entries: given, set anew, revoked. High-risk actions get none, and who tried is on record.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import type { Via } from '../core/model.js'
+import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isHighRisk } from '../policy/risk.js'
+import type { Policy } from '../policy/rules.js'
 import type { Store, Write } from '../store/store.js'
 import { type Grant, isSameTerms, makeGrant, type Scope } from '../whitelist/grant.js'
+import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
@@ -24,7 +26,13 @@ interface Prepared {
 
 export type Grants = ReturnType<typeof createGrants>
 
-export function createGrants(store: Store, clock: Clock, newId: () => string) {
+export function createGrants(
+  store: Store,
+  clock: Clock,
+  newId: () => string,
+  policy: () => Policy,
+  people: Pick<People, 'closedAt'>,
+) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
     return settle<{ grant: Grant; created: boolean }>(store, async () => {
@@ -65,24 +73,39 @@ export function createGrants(store: Store, clock: Clock, newId: () => string) {
     via: Via,
     confirmationId: string | null,
   ): Promise<Prepared | Attempt<never>> {
-    const { action, sessionKey, reason, by } = asked
-    if (isHighRisk(action)) {
-      const sentence = `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`
-      const answer = refuse('high_risk', sentence)
-      const attempt = { actor: by, at: now, via, confirmationId }
-      return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
+    const { action, sessionKey, requester, reason, by } = asked
+    if (!policy().mayWhitelist(action)) {
+      const risk = isHighRisk(action) ? 'high' : 'normal'
+      return refuseGrant(action, risk, sessionKey, { actor: by, at: now, via, confirmationId })
     }
     if (sessionKey === '') {
       const sentence = "There is no session_key to remember this for; use 'global' or submit with a session_key."
       return { answer: refuse('no_session', sentence) }
     }
     const found = await store.grantsFor(action, sessionKey ?? '')
-    const standing = found.find((one) => one.sessionKey === sessionKey)
+    const standing = found.find((one) => one.sessionKey === sessionKey && one.requester === requester)
+    // What was given while everyone was let in counts no more.
+    const isOver = standing !== undefined && standing.createdAt < people.closedAt()
+    const stood = isOver ? { ...standing, revokedAt: now } : standing
     const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
     const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by }
-    const record = makeGrant(standing, { action, sessionKey }, terms, newId(), now)
-    return { record, standing, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
+    const record = makeGrant(stood, { action, sessionKey, requester }, terms, newId(), now)
+    return { record, standing: stood, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
   }
 
   return { grant, revoke, prepare }
+}
+
+/** No entry for what always needs a person, or that its rule keeps from being whitelisted. */
+export function refuseGrant(
+  action: string,
+  risk: Risk,
+  sessionKey: string | null,
+  attempt: Parameters<typeof rejection>[1],
+): Attempt<never> {
+  const answer =
+    risk === 'high'
+      ? refuse('high_risk', `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`)
+      : refuse('not_whitelistable', `The rules do not let '${action}' be whitelisted: it needs a person every time.`)
+  return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
 }

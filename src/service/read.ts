@@ -1,10 +1,12 @@
 // Reading: at once, when it changes, as it happens. Every answer is as of now, whether or not that is written down yet.
+import { type Caller, mayRead } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { asOf } from '../core/confirmation.js'
+import { asOf, dueAt } from '../core/confirmation.js'
 import { type Confirmation, type Delivery, isOutcome } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import type { ConfirmationFilter, Cursor, EventFilter, Page, Store } from '../store/store.js'
+import type { Hide } from './hide.js'
 import { unknown } from './settle.js'
 import { createTurnstile } from './turnstile.js'
 import type { Bell, Watch } from './watch.js'
@@ -28,12 +30,13 @@ export type WhenGone = (leave: () => void) => void
 const followed = { events: 100, bytes: 256 * 1024 }
 
 /** `settleLapsed` writes down what has lapsed, if that is possible. */
-export function createRead(store: Store, clock: Clock, watch: Watch, settleLapsed: () => Promise<void>) {
+export function createRead(store: Store, clock: Clock, watch: Watch, hide: Hide, settleLapsed: () => Promise<void>) {
   const turnstile = createTurnstile()
 
-  async function find(id: string): Promise<Found | Refusal> {
+  async function find(id: string, caller: Caller): Promise<Found | Refusal> {
     const confirmation = await store.confirmation(id)
     if (confirmation === undefined) return unknown(id)
+    if (!mayRead(caller, confirmation)) return hide(id, caller, 'http')
     return { confirmation: asOf(confirmation, clock.now()), deliveries: await store.deliveries(id) }
   }
 
@@ -41,7 +44,7 @@ export function createRead(store: Store, clock: Clock, watch: Watch, settleLapse
    * Sleeps until the confirmation is resolved, the time is over, the caller is gone or the service stops. Reads little, so
    * that whoever sleeps holds on to little. Answers about how many bytes there will be to read.
    */
-  async function wait(id: string, ms: number, whenGone: WhenGone): Promise<number> {
+  async function wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number> {
     const bell = watch.listen(id)
     whenGone(() => bell.end())
     try {
@@ -50,9 +53,36 @@ export function createRead(store: Store, clock: Clock, watch: Watch, settleLapse
         bell.hush()
         const standing = await turnstile.run(() => store.standing(id))
         const now = clock.now()
+        // Whoever may not know of it is told so at once, by whoever looks next.
+        if (standing !== undefined && !mayRead(caller, standing)) return 0
         const isPending = standing?.isResolved === false && now < standing.deadline && now >= standing.createdAt
         if (!isPending || now >= end || bell.isOver()) return standing?.size ?? 0
         await bell.sleep(Math.min(end, standing.deadline) - now)
+      }
+    } finally {
+      bell.end()
+    }
+  }
+
+  /** Sleeps until the confirmation is another than this version, the time is over, the reader gone or the service stops. */
+  async function waitForNews(
+    id: string,
+    version: number,
+    ms: number,
+    whenGone: WhenGone,
+  ): Promise<{ version: number } | Refusal> {
+    const bell = watch.listen(id)
+    whenGone(() => bell.end())
+    try {
+      const end = clock.now() + ms
+      for (;;) {
+        bell.hush()
+        const found = await turnstile.run(() => store.confirmation(id))
+        if (found === undefined) return unknown(id)
+        const now = clock.now()
+        const current = asOf(found, now)
+        if (current.version !== version || now >= end || bell.isOver()) return { version: current.version }
+        await bell.sleep(Math.min(end, dueAt(current) ?? end) - now)
       }
     } finally {
       bell.end()
@@ -94,9 +124,10 @@ export function createRead(store: Store, clock: Clock, watch: Watch, settleLapse
   }
 
   /** Whether the history has its end: an expiry may have happened and not be written down yet. */
-  async function ending(id: string): Promise<{ isEnded: boolean } | Refusal> {
+  async function ending(id: string, caller: Caller): Promise<{ isEnded: boolean } | Refusal> {
     const standing = await store.standing(id)
-    return standing === undefined ? unknown(id) : { isEnded: standing.isResolved }
+    if (standing === undefined) return unknown(id)
+    return mayRead(caller, standing) ? { isEnded: standing.isResolved } : hide(id, caller, 'http')
   }
 
   async function list(
@@ -112,5 +143,13 @@ export function createRead(store: Store, clock: Clock, watch: Watch, settleLapse
     return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
   }
 
-  return { find, findInTurn: (id: string) => turnstile.run(() => find(id)), wait, follow, ending, list }
+  return {
+    find,
+    findInTurn: (id: string, caller: Caller) => turnstile.run(() => find(id, caller)),
+    wait,
+    waitForNews,
+    follow,
+    ending,
+    list,
+  }
 }

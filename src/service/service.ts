@@ -1,41 +1,92 @@
-// The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep. They read the
-// clock and make ids, and pass values down.
+// The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep; and who may
+// use them. They read the clock and make ids, and pass values down.
+import * as audit from '../audit/event.js'
+import type { Via } from '../core/model.js'
+import type { Refusal } from '../core/refusal.js'
+import { createPolicy, type Policy, type Rule } from '../policy/rules.js'
+import type { RateLimit } from '../policy/window.js'
 import type { Cursor, EventFilter } from '../store/store.js'
 import { createDecide, type DecideDeps } from './decide.js'
 import { createGrants } from './grants.js'
+import { createHide } from './hide.js'
+import { createLinks } from './links.js'
+import { createPeople } from './people.js'
 import { createRead } from './read.js'
+import { rejection } from './settle.js'
 import { createSubmit, type SubmitDeps } from './submit.js'
 import { createSweep } from './sweep.js'
 import { createWatch } from './watch.js'
 
-export type ServiceDeps = SubmitDeps & Pick<DecideDeps, 'reportMs'>
+/** The rules as they were read from a file, and what tells that file from another. */
+export interface LoadedRules {
+  rules: Rule[]
+  sha256: string
+}
+
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'people'>, Pick<DecideDeps, 'reportMs'> {
+  /** The limit where no rule sets another. */
+  rateLimit: RateLimit
+  rules: LoadedRules | null
+  /** 256 bits and more of chance, as hexadecimal digits. */
+  chance: () => string
+}
 
 export type Service = ReturnType<typeof createService>
 
 export function createService(deps: ServiceDeps) {
-  const { store, clock, newId, rateLimit } = deps
+  const { store, clock, newId, rateLimit, chance } = deps
+  let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
   const watch = createWatch(store, clock)
+  const people = createPeople(store, clock, chance)
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock)
-  const { start: startSubmitting, ...submitting } = createSubmit(deps)
-  const grants = createGrants(store, clock, newId)
+  const { start: startSubmitting, readBack, ...submitting } = createSubmit({ ...deps, people, policy: () => policy })
+  const hide = createHide(store, clock)
+  const grants = createGrants(store, clock, newId, () => policy, people)
+
+  const noteRules = ({ rules, sha256 }: LoadedRules) =>
+    store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
 
   return {
     /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
     async start(): Promise<{ expired: number; pending: number; unsent: number }> {
+      await people.start()
       await startSubmitting()
       const expired = await startSweeping()
+      if (deps.rules !== null) await noteRules(deps.rules)
       const { count } = await store.pending(clock.now())
       return { expired, pending: count, unsent: await store.unsent() }
     },
     stop,
     ...submitting,
-    ...createRead(store, clock, watch, settleLapsed),
-    ...createDecide({ ...deps, grants }),
+    ...createRead(store, clock, watch, hide, settleLapsed),
+    ...createDecide({ ...deps, grants, hide }),
+    ...createLinks(store, clock, chance),
+    people,
     grant: grants.grant,
     revoke: grants.revoke,
     sweep,
-    rateLimit,
-    grants: (limit: number, after: Cursor | null) => store.grants(clock.now(), limit, after),
+    /** From now on these rules govern what is submitted, once that is on record. */
+    async useRules(loaded: LoadedRules): Promise<void> {
+      await noteRules(loaded)
+      policy = createPolicy(loaded.rules, { rate: rateLimit })
+      await readBack()
+    },
+    policy: () => policy,
+    /** Puts on record what was refused before any verb was reached. `id` is that of a confirmation, if it was about one. */
+    async recordRefusal(
+      refusal: Refusal,
+      { id, ...attempt }: { actor: string; via: Via; id: string | null },
+      about: Record<string, unknown>,
+    ): Promise<void> {
+      const confirmationId = id !== null && (await store.standing(id)) !== undefined ? id : null
+      const change = rejection(refusal, { ...attempt, confirmationId, at: clock.now() }, about)
+      if (change !== undefined) await store.commit(change)
+    },
+    /** Those that stand. A page may be short: what was given while everyone was let in counts no more. */
+    async grants(limit: number, after: Cursor | null) {
+      const page = await store.grants(clock.now(), limit, after)
+      return { ...page, items: page.items.filter(({ createdAt }) => createdAt >= people.closedAt()) }
+    },
     events: (after: number, limit: number, filter: EventFilter) => store.events(after, limit, filter),
     lastSeq: () => store.lastSeq(),
     pending: () => store.pending(clock.now()),

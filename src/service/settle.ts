@@ -45,7 +45,21 @@ export function replace(found: Confirmation, record: Confirmation, event: audit.
 }
 
 /** Attempts on what is forbidden are on record; mistakes are only answered. */
-const recorded: ReadonlySet<RefusalCode> = new Set(['high_risk', 'digest_mismatch', 'already_claimed'])
+const recorded: ReadonlySet<RefusalCode> = new Set([
+  'unauthorized',
+  'forbidden',
+  'not_yours',
+  'own_request',
+  'not_a_decider',
+  'already_voted',
+  'link_used',
+  'not_whitelistable',
+  'high_risk',
+  'denied_before',
+  'too_many_open',
+  'digest_mismatch',
+  'already_claimed',
+])
 
 export function rejection(
   refusal: Refusal,

@@ -1,21 +1,26 @@
-// Submitting: covered by a grant, over the limit, or held for a person. Alone or many in one commit, once for each key.
+// Submitting: covered by a grant, refused by a limit, or held for a person. Alone or many in one commit, once for each key.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { hold, resolve } from '../core/confirmation.js'
-import { fingerprintOf } from '../core/digest.js'
+import { asOf, hold, resolve } from '../core/confirmation.js'
+import { digestOf, fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Confirmation, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { announce, callBack } from '../notify/routing.js'
-import { SlidingWindow, type Standing } from '../policy/window.js'
+import type { Governing, Policy } from '../policy/rules.js'
+import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
+import { type RateLimit, SlidingWindow, type Standing } from '../policy/window.js'
 import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
-import { type Attempt, settle } from './settle.js'
+import { createOpen } from './open.js'
+import type { People } from './people.js'
+import { type Attempt, rejection, settle } from './settle.js'
 
 export interface SubmitDeps {
   store: Store
   clock: Clock
   newId: () => string
-  rateLimit: { max: number; windowMs: number }
+  policy: () => Policy
+  people: Pick<People, 'closedAt'>
   /** How long an approval may be claimed. */
   approvalMs: number
   /** The channel that is told first. */
@@ -24,49 +29,74 @@ export interface SubmitDeps {
   flawOfCallback: (url: string) => string | null
 }
 
-/** A submission, and the caller's Idempotency-Key if there is one. */
+/** What an agent asks for; how long it may wait is the rule's to say. */
 export interface Asked {
-  submission: Submission
+  submission: Omit<Submission, 'timeoutSeconds'> & { timeoutSeconds: number | null }
+  /** The caller's Idempotency-Key, if there is one. */
   key: string | null
+  /** The requester's name is proven by a key. */
+  isProven: boolean
 }
 
 export interface Submitted {
   confirmation: Confirmation
-  rate: Standing
+  rate: Standing & RateLimit
   /** This was asked before, with the same key. */
   isReplay: boolean
+}
+
+/** A submission under its rule. */
+interface Ruled extends Governing {
+  submission: Submission
+  askedSeconds: number | null
+  key: string | null
+  isProven: boolean
 }
 
 /** What the submissions of one batch have taken so far, before any of it is committed. */
 interface Plan {
   uses: Map<string, number>
   keyed: Map<string, { fingerprint: string; submitted: Submitted }>
+  held: Map<string, Confirmation>
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { store, clock, newId, rateLimit, approvalMs, firstChannel, flawOfCallback } = deps
-  const window = new SlidingWindow(rateLimit.max, rateLimit.windowMs)
+  const { store, clock, newId, policy, people, approvalMs, firstChannel, flawOfCallback } = deps
+  const open = createOpen(store)
+  let window = new SlidingWindow(policy().longestWindowMs)
 
-  /** Reads back which slots of the limit are taken. */
   async function start(): Promise<void> {
+    await readBack()
+    await open.start()
+  }
+
+  /** Which slots of the limits are taken. Also when the rules have changed: a window may be longer than before. */
+  async function readBack(): Promise<void> {
+    const { longestWindowMs } = policy()
     const now = clock.now()
-    for (const { action, at } of await store.asked(now - rateLimit.windowMs)) window.add(action, Math.min(at, now))
+    const asked = await store.asked(now - longestWindowMs)
+    window = new SlidingWindow(longestWindowMs)
+    for (const { action, at } of asked) window.add(action, Math.min(at, now))
   }
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
-    if (asked.key === null) return settle(store, () => propose(asked.submission, via, noUses))
-    return inTurn([asked], () => settle(store, () => plan(asked, via, createPlan())))
+    const ruled = rule(asked)
+    if (ruled.key === null && !ruled.limits.mergesIdentical) {
+      return settle(store, () => propose(ruled, via, emptyPlan))
+    }
+    return inTurn([ruled], () => settle(store, () => plan(ruled, via, createPlan())))
   }
 
   /** Each is judged by itself; what comes of them is one commit. */
   function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
-    return inTurn(all, () =>
+    const everything = all.map(rule)
+    return inTurn(everything, () =>
       settle(store, async () => {
         const planned = createPlan()
         const attempts: Attempt<Submitted>[] = []
         const undo = () => attempts.forEach((one) => one.undo?.())
         try {
-          for (const asked of all) attempts.push(await plan(asked, via, planned))
+          for (const ruled of everything) attempts.push(await plan(ruled, via, planned))
         } catch (error) {
           undo()
           throw error
@@ -77,24 +107,34 @@ export function createSubmit(deps: SubmitDeps) {
     )
   }
 
+  function rule({ submission: asked, key, isProven }: Asked): Ruled {
+    const governing = policy().govern(asked.action, asked.details)
+    const { timeoutSeconds: askedSeconds } = asked
+    const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
+    return { ...governing, key, isProven, askedSeconds, submission: { ...asked, timeoutSeconds } }
+  }
+
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
-  async function plan({ submission, key }: Asked, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
+  async function plan(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
+    const { submission, key } = ruled
     const turn = key === null ? null : turnOf(submission, key)
-    const earlier = turn === null ? undefined : (planned.keyed.get(turn) ?? (await recall(submission, key!)))
-    const fingerprint = turn === null ? '' : fingerprintOf(submission)
+    const earlier = turn === null ? undefined : (planned.keyed.get(turn) ?? (await recall(ruled, key!)))
+    const fingerprint = turn === null ? '' : fingerprintOf(asAsked(ruled))
     if (earlier !== undefined) {
       const isSame = earlier.fingerprint === fingerprint
       return { answer: isSame ? { ...earlier.submitted, isReplay: true } : keyReused(earlier.submitted) }
     }
-    const attempt = await propose(submission, via, planned.uses)
+    const attempt = await propose(ruled, via, planned)
     const { answer, change } = attempt
     if (isRefusal(answer) || change === undefined) return attempt
     for (const write of change.writes) {
       if (write.kind === 'use') planned.uses.set(write.grantId, (planned.uses.get(write.grantId) ?? 0) + write.count)
+      if (write.kind === 'confirmation') planned.held.set(write.record.id, write.record)
     }
     if (turn !== null) {
       planned.keyed.set(turn, { fingerprint, submitted: answer })
-      const { id: confirmationId, createdAt: at } = answer.confirmation
+      const { id: confirmationId } = answer.confirmation
+      const at = clock.now()
       change.writes.push({
         kind: 'keyed',
         record: { caller: submission.requester, key: key!, fingerprint, confirmationId, at },
@@ -103,71 +143,139 @@ export function createSubmit(deps: SubmitDeps) {
     return attempt
   }
 
-  /** What a submission changes. `uses` are those of grants that are not committed yet. */
-  async function propose(
-    submission: Submission,
-    via: Via,
-    uses: ReadonlyMap<string, number>,
-  ): Promise<Attempt<Submitted>> {
-    const { action, sessionKey, callbackUrl } = submission
+  /** What a submission changes: whitelist first, then what wears people down, then the rate limit. */
+  async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
+    const { submission, terms, limits } = ruled
+    const { action, callbackUrl } = submission
     const flaw = callbackUrl === null ? null : flawOfCallback(callbackUrl)
     if (flaw !== null) return { answer: refuse('callback_refused', `Field 'callback_url' ${flaw}`) }
     const now = clock.now()
-    const held = hold(submission, newId(), now)
-    const grants = await store.grantsFor(action, sessionKey)
-    const grant = findCover(uses.size === 0 ? grants : grants.map((one) => withUses(one, uses)), submission, now)
-    if (grant !== undefined) {
-      const by = `whitelist:${grant.id}`
-      const confirmation = resolve(
-        held,
-        { status: 'auto_approved', by, at: now, via: 'whitelist', reason: grant.reason },
-        approvalMs,
-      )
-      if (isRefusal(confirmation)) return { answer: confirmation }
-      return {
-        change: {
-          writes: [
-            { kind: 'confirmation', expect: 'absent', record: confirmation },
-            { kind: 'use', grantId: grant.id, count: 1 },
-            ...callBack(confirmation, now),
-          ],
-          events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
-        },
-        answer: { confirmation, rate: window.peek(action, now), isReplay: false },
-      }
-    }
-    const rate = window.take(action, now)
+    const held = hold(submission, newId(), now, terms)
+    const grant = await findGrant(ruled, planned, now)
+    if (grant !== undefined) return cover(held, grant, limits.rate, via)
+    const worn = await againstFatigue(ruled, held, via, planned)
+    if (worn !== null) return worn
+    // From here to the place that is taken there is no pause, in which others might take it too.
+    const full = whenFull(ruled, held, via)
+    if (full !== null) return full
+    const rate = window.take(action, now, limits.rate)
     if (!rate.allowed) {
-      const refusal = tooMany(window, rate)
+      const refusal = tooMany(rate, limits.rate)
       return { change: { writes: [], events: [audit.rateLimited(submission, refusal, now, via)] }, answer: refusal }
     }
+    open.add(held)
     const notice = announce(held, firstChannel, now)
     return {
       change: {
         writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
         events: [audit.submitted(held, via), ...notice.events],
       },
-      answer: { confirmation: held, rate, isReplay: false },
-      undo: () => window.giveBack(action, now),
+      answer: { confirmation: held, rate: { ...rate, ...limits.rate }, isReplay: false },
+      undo: () => {
+        open.remove(held)
+        window.giveBack(action, now)
+      },
     }
   }
 
+  /** The grant that covers it: none where the rule wants a person every time, nor one of somebody who could not decide this. */
+  async function findGrant({ submission, terms, isProven }: Ruled, { uses }: Plan, now: number) {
+    if (!terms.mayWhitelist) return undefined
+    const { action, sessionKey, requester } = submission
+    const found = await store.grantsFor(action, sessionKey)
+    const mayDecide = (name: string) =>
+      (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
+    // What was given while everyone was let in, nobody has given.
+    const grants = found.filter(({ grantedBy, createdAt }) => createdAt >= people.closedAt() && mayDecide(grantedBy))
+    return findCover(uses.size === 0 ? grants : grants.map((one) => withUses(one, uses)), submission, now)
+  }
+
+  function cover(held: Confirmation, grant: Grant, limit: RateLimit, via: Via): Attempt<Submitted> {
+    const { action, createdAt: now } = held
+    const by = `whitelist:${grant.id}`
+    const resolution = { status: 'auto_approved', by, at: now, via: 'whitelist', reason: grant.reason } as const
+    const confirmation = resolve(held, resolution, approvalMs)
+    if (isRefusal(confirmation)) return { answer: confirmation }
+    return {
+      change: {
+        writes: [
+          { kind: 'confirmation', expect: 'absent', record: confirmation },
+          { kind: 'use', grantId: grant.id, count: 1 },
+          ...callBack(confirmation, now),
+        ],
+        events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
+      },
+      answer: { confirmation, rate: { ...window.peek(action, now, limit), ...limit }, isReplay: false },
+    }
+  }
+
+  /** The same again while it waits or after it was denied, where the rule minds. */
+  async function againstFatigue(
+    { limits }: Ruled,
+    held: Confirmation,
+    via: Via,
+    planned: Plan,
+  ): Promise<Attempt<Submitted> | null> {
+    const { action, digest, requester, createdAt: now } = held
+    if (limits.mergesIdentical) {
+      const waiting = await findAlike(held, planned)
+      if (waiting !== undefined) {
+        const rate = { ...window.peek(action, now, limits.rate), ...limits.rate }
+        return {
+          change: { writes: [], events: [audit.repeated(waiting, now, via)] },
+          answer: { confirmation: waiting, rate, isReplay: false },
+        }
+      }
+    }
+    if (limits.denialHoldsMs > 0) {
+      const denied = await store.denied(digest, now - limits.denialHoldsMs)
+      if (denied !== undefined) {
+        const answer = deniedBefore(denied, limits.denialHoldsMs, now)
+        const attempt = { actor: requester, at: now, via, confirmationId: denied.id }
+        return { answer, change: rejection(answer, attempt, { action, digest, session_key: held.sessionKey }) }
+      }
+    }
+    return null
+  }
+
+  /** As much is open as may be, where the rule minds. */
+  function whenFull(
+    { limits: { maxOpen } }: Ruled,
+    { action, digest, sessionKey, requester, createdAt: at }: Confirmation,
+    via: Via,
+  ): Attempt<Submitted> | null {
+    if (maxOpen === null || open.countOf(requester) < maxOpen) return null
+    const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
+    const answer = refuse('too_many_open', sentence, { open_limit: maxOpen })
+    const attempt = { actor: requester, at, via, confirmationId: null }
+    return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
+  }
+
+  async function findAlike(held: Confirmation, planned: Plan): Promise<Confirmation | undefined> {
+    for (const id of open.alike(held.digest)) {
+      const one = planned.held.get(id) ?? (await store.confirmation(id))
+      const isWaiting = one !== undefined && asOf(one, held.createdAt).resolution === null
+      if (isWaiting && one.description === held.description) return one
+    }
+    return undefined
+  }
+
   async function recall(
-    { requester }: Submission,
+    { submission, limits }: Ruled,
     key: string,
   ): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
-    const keyed = await store.keyed(requester, key)
+    const keyed = await store.keyed(submission.requester, key)
     const confirmation = keyed && (await store.confirmation(keyed.confirmationId))
     if (keyed === undefined || confirmation === undefined) return undefined
-    const rate = window.peek(confirmation.action, clock.now())
+    const rate = { ...window.peek(confirmation.action, clock.now(), limits.rate), ...limits.rate }
     return { fingerprint: keyed.fingerprint, submitted: { confirmation, rate, isReplay: true } }
   }
 
   const turns = new Map<string, Promise<void>>()
 
-  /** Whoever comes with a key that is being used waits for that to end, and takes nothing meanwhile. */
-  async function inTurn<T>(all: Asked[], run: () => Promise<T>): Promise<T> {
-    const names = all.flatMap(({ key, submission }) => (key === null ? [] : turnOf(submission, key)))
+  /** Whoever comes with a key that is being used, or asks for the same, waits for that to end, and takes nothing meanwhile. */
+  async function inTurn<T>(all: Ruled[], run: () => Promise<T>): Promise<T> {
+    const names = all.flatMap(turnsOf)
     if (names.length === 0) return run()
     const mine = Promise.all(names.flatMap((name) => turns.get(name) ?? [])).then(run)
     const over = mine.then(
@@ -182,15 +290,30 @@ export function createSubmit(deps: SubmitDeps) {
     }
   }
 
-  return { start, submit, submitAll }
+  return { start, readBack, submit, submitAll }
 }
 
-function tooMany({ max, windowMs }: SlidingWindow, rate: Standing): Refusal {
+function tooMany(rate: Standing, { max, windowMs }: RateLimit): Refusal {
   const seconds = Math.max(1, Math.ceil(rate.resetMs / 1000))
   const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {
+    max,
     remaining: rate.remaining,
     window_seconds: windowMs / 1000,
+    retry_after_seconds: seconds,
+  })
+}
+
+function deniedBefore({ id, resolution }: Confirmation, holdsMs: number, now: number): Refusal {
+  const { by, at, reason } = resolution!
+  const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
+  const because = reason === null ? '' : `, because: ${reason}`
+  const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`
+  return refuse('denied_before', sentence, {
+    status: 'denied',
+    id,
+    resolved_by: by,
+    reason,
     retry_after_seconds: seconds,
   })
 }
@@ -210,10 +333,11 @@ function merge(changes: Change[]): Change | undefined {
 }
 
 function createPlan(): Plan {
-  return { uses: new Map(), keyed: new Map() }
+  return { uses: new Map(), keyed: new Map(), held: new Map() }
 }
 
-const noUses: ReadonlyMap<string, number> = new Map()
+/** For one alone, which leaves nothing behind for others. */
+const emptyPlan: Plan = createPlan()
 
 function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
   return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
@@ -222,6 +346,16 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
 /** A caller's key. No caller's name holds a NUL. */
 function turnOf({ requester }: Submission, key: string): string {
   return `${requester}\0${key}`
+}
+
+function turnsOf({ submission, key, limits }: Ruled): string[] {
+  const turns = key === null ? [] : [turnOf(submission, key)]
+  return limits.mergesIdentical ? [...turns, digestOf(submission)] : turns
+}
+
+/** What was asked for, whatever the rules make of it: they may change before it is asked again. */
+function asAsked({ submission, askedSeconds }: Ruled): Submission {
+  return { ...submission, timeoutSeconds: timeoutWithin(askedSeconds, defaultTimeout) }
 }
 
 function keyReused({ confirmation }: Submitted): Refusal {

@@ -118,6 +118,10 @@ export const migrations: readonly string[] = [
     requester TEXT NOT NULL,
     session_key TEXT NOT NULL,
     callback_url TEXT,
+    requested_as TEXT,
+    -- JSON; NULL are the default terms, and no votes.
+    terms TEXT,
+    votes TEXT,
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
@@ -134,7 +138,7 @@ export const migrations: readonly string[] = [
     CASE WHEN status IN ('approved', 'auto_approved') THEN 'lapsed' END,
     CASE WHEN status IN ('approved', 'auto_approved') THEN resolved_at END,
     NULL, NULL, NULL, digest_of(action, details, requester, session_key), action, requester, session_key,
-    NULL, reason, NULL, description, details
+    NULL, NULL, NULL, NULL, reason, NULL, description, details
   FROM confirmations;
   DROP TABLE confirmations;
   ALTER TABLE confirmations_2 RENAME TO confirmations;
@@ -148,10 +152,37 @@ export const migrations: readonly string[] = [
   CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
   CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
   CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
+  CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE status = 'denied';
 
   ALTER TABLE deliveries ADD COLUMN destination TEXT NOT NULL DEFAULT '';
   DROP INDEX deliveries_due;
   CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
+
+  CREATE TABLE grants_2 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester.
+    scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
+    session_key TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    expires_at INTEGER,
+    max_uses INTEGER,
+    uses INTEGER NOT NULL,
+    reason TEXT,
+    granted_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    UNIQUE (action, scope, session_key, requester)
+  ) STRICT;
+  INSERT INTO grants_2
+  SELECT arrival, id, version, action, scope, session_key, '', expires_at, max_uses, uses, reason, granted_by, created_at,
+    revoked_at
+  FROM grants;
+  DROP TABLE grants;
+  ALTER TABLE grants_2 RENAME TO grants;
+  CREATE INDEX grants_created_at ON grants (created_at);
 
   CREATE INDEX events_confirmation_id ON events (confirmation_id) WHERE confirmation_id IS NOT NULL;
 
@@ -162,6 +193,37 @@ export const migrations: readonly string[] = [
     confirmation_id TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (caller, key)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE people (
+    name TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    telegram_id TEXT UNIQUE,
+    discord_id TEXT UNIQUE,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Of keys and links only hashes are kept.
+  CREATE TABLE keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    person TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('agent', 'operator', 'auditor', 'admin')),
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    used_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
 ]

@@ -1,23 +1,28 @@
 // Records as rows. They travel as tuples in the order of their columns, to SQLite and to the thread that writes: by name,
 // binding and reading them would cost as much as a small insert.
+import type { Key, Link, Person } from '../access/key.js'
+import type { Role } from '../access/role.js'
 import type { EventType, NewEvent, RecordedEvent } from '../audit/event.js'
 import { stringify } from '../core/json.js'
-import type {
-  ChannelName,
-  Confirmation,
-  Delivery,
-  DeliveryState,
-  ExecutionState,
-  KeyedSubmission,
-  Outcome,
-  Status,
-  Via,
+import {
+  type ChannelName,
+  type Confirmation,
+  defaultTerms,
+  type Delivery,
+  type DeliveryState,
+  type ExecutionState,
+  type KeyedSubmission,
+  type Outcome,
+  type Status,
+  type Terms,
+  type Via,
+  type Vote,
 } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 
 export const confirmationColumns = `id, action, description, details, requester, session_key, timeout_seconds,
-  confirmations.created_at, deadline, digest, callback_url, confirmations.version, status, resolved_by, resolved_at,
-  resolved_via, reason, execution, claim_by, claimed_at, report_by, reported_at, report_message`
+  confirmations.created_at, deadline, digest, callback_url, requested_as, terms, confirmations.version, status,
+  resolved_by, resolved_at, resolved_via, reason, votes, execution, claim_by, claimed_at, report_by, reported_at, report_message`
 
 export type ConfirmationRow = [
   id: string,
@@ -31,6 +36,8 @@ export type ConfirmationRow = [
   deadline: number,
   digest: string,
   callbackUrl: string | null,
+  requestedAs: string | null,
+  terms: string | null,
   ...StandingRow,
 ]
 
@@ -42,6 +49,7 @@ export type StandingRow = [
   resolvedAt: number | null,
   resolvedVia: Via | null,
   reason: string | null,
+  votes: string | null,
   ...ExecutionRow,
 ]
 
@@ -58,8 +66,8 @@ const noExecution: ExecutionRow = [null, null, null, null, null, null]
 
 export function toConfirmation(row: ConfirmationRow): Confirmation {
   const [id, action, description, details, requester, sessionKey, timeoutSeconds, createdAt, deadline] = row
-  const [, , , , , , , , , digest, callbackUrl, version, status, by, at, via, reason] = row
-  const [state, claimBy, claimedAt, reportBy, reportedAt, message] = row.slice(17) as ExecutionRow
+  const [, , , , , , , , , digest, callbackUrl, requestedAs, terms, version, status, by, at, via, reason, votes] = row
+  const [state, claimBy, claimedAt, reportBy, reportedAt, message] = row.slice(20) as ExecutionRow
   return {
     id,
     version,
@@ -73,6 +81,9 @@ export function toConfirmation(row: ConfirmationRow): Confirmation {
     deadline,
     digest,
     callbackUrl,
+    requestedAs,
+    terms: terms === null ? defaultTerms : (JSON.parse(terms) as Terms),
+    votes: votes === null ? [] : (JSON.parse(votes) as Vote[]),
     resolution: at === null ? null : { status: status as Outcome, by, at, via: via!, reason },
     execution: state === null ? null : { state, claimBy: claimBy!, claimedAt, reportBy, reportedAt, message },
   }
@@ -91,16 +102,20 @@ export function fromConfirmation(confirmation: Confirmation): ConfirmationRow {
     confirmation.deadline,
     confirmation.digest,
     confirmation.callbackUrl,
+    confirmation.requestedAs,
+    // Nearly all of them: not worth writing down.
+    confirmation.terms === defaultTerms ? null : JSON.stringify(confirmation.terms),
     ...fromStanding(confirmation),
   ]
 }
 
-export function fromStanding({ version, resolution, execution }: Confirmation): StandingRow {
-  if (resolution === null) return [version, 'pending', '', null, null, null, ...noExecution]
+export function fromStanding({ version, votes: cast, resolution, execution }: Confirmation): StandingRow {
+  const votes = cast.length === 0 ? null : JSON.stringify(cast)
+  if (resolution === null) return [version, 'pending', '', null, null, null, votes, ...noExecution]
   const { status, by, at, via, reason } = resolution
-  if (execution === null) return [version, status, by, at, via, reason, ...noExecution]
+  if (execution === null) return [version, status, by, at, via, reason, votes, ...noExecution]
   const { state, claimBy, claimedAt, reportBy, reportedAt, message } = execution
-  return [version, status, by, at, via, reason, state, claimBy, claimedAt, reportBy, reportedAt, message]
+  return [version, status, by, at, via, reason, votes, state, claimBy, claimedAt, reportBy, reportedAt, message]
 }
 
 export const deliveryColumns = `deliveries.version, state, attempts, next_at, updated_at, error, confirmation_id, channel,
@@ -128,13 +143,14 @@ export function fromDelivery(delivery: Delivery): DeliveryRow {
   return [version, state, attempts, nextAt, updatedAt, error, confirmationId, channel, destination]
 }
 
-export const grantColumns = `action, scope, session_key, id, version, expires_at, max_uses, reason, granted_by, created_at,
+export const grantColumns = `action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at,
   revoked_at, uses`
 
 export type GrantRow = [
   action: string,
   scope: 'global' | 'session',
   sessionKey: string,
+  requester: string,
   id: string,
   version: number,
   expiresAt: number | null,
@@ -147,18 +163,11 @@ export type GrantRow = [
 ]
 
 export function toGrant(row: GrantRow): Grant {
-  const [action, scope, key, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt, uses] = row
-  const sessionKey = scope === 'global' ? null : key
-  return { action, sessionKey, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt, uses }
-}
-
-export function fromGrant(grant: Grant): GrantRow {
-  const { action, sessionKey, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt, uses } = grant
-  const scope = sessionKey === null ? 'global' : 'session'
-  return [
+  const [action, scope, key, requester, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt] = row
+  return {
     action,
-    scope,
-    sessionKey ?? '',
+    sessionKey: scope === 'global' ? null : key,
+    requester: requester === '' ? null : requester,
     id,
     version,
     expiresAt,
@@ -167,7 +176,25 @@ export function fromGrant(grant: Grant): GrantRow {
     grantedBy,
     createdAt,
     revokedAt,
-    uses,
+    uses: row[12],
+  }
+}
+
+export function fromGrant(grant: Grant): GrantRow {
+  return [
+    grant.action,
+    grant.sessionKey === null ? 'global' : 'session',
+    grant.sessionKey ?? '',
+    grant.requester ?? '',
+    grant.id,
+    grant.version,
+    grant.expiresAt,
+    grant.maxUses,
+    grant.reason,
+    grant.grantedBy,
+    grant.createdAt,
+    grant.revokedAt,
+    grant.uses,
   ]
 }
 
@@ -201,4 +228,65 @@ export function toKeyed([caller, key, fingerprint, confirmationId, at]: KeyedRow
 
 export function fromKeyed({ caller, key, fingerprint, confirmationId, at }: KeyedSubmission): KeyedRow {
   return [caller, key, fingerprint, confirmationId, at]
+}
+
+export const personColumns = 'name, version, telegram_id, discord_id, created_at'
+
+export type PersonRow = [
+  name: string,
+  version: number,
+  telegramId: string | null,
+  discordId: string | null,
+  createdAt: number,
+]
+
+export function toPerson([name, version, telegramId, discordId, createdAt]: PersonRow): Person {
+  return { name, version, telegramId, discordId, createdAt }
+}
+
+export function fromPerson({ name, version, telegramId, discordId, createdAt }: Person): PersonRow {
+  return [name, version, telegramId, discordId, createdAt]
+}
+
+export const keyColumns = 'id, version, person, role, hash, created_by, created_at, expires_at, revoked_at'
+
+export type KeyRow = [
+  id: string,
+  version: number,
+  person: string,
+  role: Role,
+  hash: string,
+  createdBy: string,
+  createdAt: number,
+  expiresAt: number | null,
+  revokedAt: number | null,
+]
+
+export function toKey([id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt]: KeyRow): Key {
+  return { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt }
+}
+
+export function fromKey(key: Key): KeyRow {
+  const { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt } = key
+  return [id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt]
+}
+
+export const linkColumns = 'hash, version, confirmation_id, recipient, channel, created_at, used_at'
+
+export type LinkRow = [
+  hash: string,
+  version: number,
+  confirmationId: string,
+  recipient: string,
+  channel: ChannelName,
+  createdAt: number,
+  usedAt: number | null,
+]
+
+export function toLink([hash, version, confirmationId, recipient, channel, createdAt, usedAt]: LinkRow): Link {
+  return { hash, version, confirmationId, recipient, channel, createdAt, usedAt }
+}
+
+export function fromLink({ hash, version, confirmationId, recipient, channel, createdAt, usedAt }: Link): LinkRow {
+  return [hash, version, confirmationId, recipient, channel, createdAt, usedAt]
 }

@@ -16,17 +16,29 @@ import {
   fromDelivery,
   fromEvent,
   fromGrant,
+  fromKey,
   fromKeyed,
+  fromLink,
+  fromPerson,
   fromStanding,
   grantColumns,
   type GrantRow,
+  keyColumns,
   keyedColumns,
   type KeyedRow,
+  type KeyRow,
+  linkColumns,
+  type LinkRow,
+  personColumns,
+  type PersonRow,
   toConfirmation,
   toDelivery,
   toEvent,
   toGrant,
+  toKey,
   toKeyed,
+  toLink,
+  toPerson,
 } from './rows.js'
 import {
   type Change,
@@ -128,8 +140,10 @@ export function openSqliteStore(path: string): Store {
     }),
 
     standing: read((id: string) => {
-      const row = sql.standing.get(id) as [string, number, number, number] | undefined
-      return row && { isResolved: row[0] !== 'pending', createdAt: row[1], deadline: row[2], size: row[3] }
+      const row = sql.standing.get(id) as [string, number, number, number, string] | undefined
+      if (row === undefined) return undefined
+      const [status, createdAt, deadline, size, requester] = row
+      return { requester, isResolved: status !== 'pending', createdAt, deadline, size }
     }),
 
     confirmations: read(
@@ -157,6 +171,13 @@ export function openSqliteStore(path: string): Store {
 
     executions: read(() => sql.executions.get() as { unclaimed: number; claimed: number }),
 
+    open: read(() => sql.open.all() as { id: string; requester: string; digest: string }[]),
+
+    denied: read((digest: string, since: number) => {
+      const row = sql.denied.get(digest, since) as ConfirmationRow | undefined
+      return row && toConfirmation(row)
+    }),
+
     keyed: read((caller: string, key: string) => {
       const row = sql.keyed.get(caller, key) as KeyedRow | undefined
       return row && toKeyed(row)
@@ -181,6 +202,15 @@ export function openSqliteStore(path: string): Store {
         items: rows.slice(0, limit).map(([, , ...row]) => toGrant(row)),
         next: rows.length > limit && last !== undefined ? [last[0], last[1]] : null,
       }
+    }),
+
+    people: read(() => (sql.people.all() as PersonRow[]).map(toPerson)),
+
+    keys: read(() => (sql.keys.all() as KeyRow[]).map(toKey)),
+
+    link: read((hash: string) => {
+      const row = sql.link.get(hash) as LinkRow | undefined
+      return row && toLink(row)
     }),
 
     deliveries: read((id: string) => (sql.deliveries.all(id) as DeliveryRow[]).map(toDelivery)),
@@ -321,7 +351,7 @@ function prepare(db: Database.Database) {
     AND (@sessionKey IS NULL OR ${ofConfirmation('session_key')} = @sessionKey)`
   return {
     confirmation: rows(`SELECT ${confirmationColumns} FROM confirmations WHERE id = ?`),
-    standing: rows(`SELECT status, created_at, deadline, octet_length(description) + octet_length(details)
+    standing: rows(`SELECT status, created_at, deadline, octet_length(description) + octet_length(details), requester
       FROM confirmations WHERE id = ?`),
     byDeadline: rows(`SELECT deadline, arrival, ${confirmationColumns} ${fromPending}
       WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`),
@@ -350,6 +380,12 @@ function prepare(db: Database.Database) {
     executions: db.prepare(`SELECT
       (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
       (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed`),
+    open: db.prepare(`SELECT id, requester, digest ${fromPending} WHERE status = 'pending'`),
+    denied: rows(`SELECT ${confirmationColumns} FROM confirmations
+      WHERE status = 'denied' AND digest = ? AND resolved_at > ? ORDER BY resolved_at DESC LIMIT 1`),
+    people: rows(`SELECT ${personColumns} FROM people`),
+    keys: rows(`SELECT ${keyColumns} FROM keys`),
+    link: rows(`SELECT ${linkColumns} FROM links WHERE hash = ?`),
     keyed: rows(`SELECT ${keyedColumns} FROM idempotency_keys WHERE caller = ? AND key = ?`),
     pending: db.prepare(`SELECT
       (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
@@ -411,6 +447,15 @@ function packWrite(write: Write): PackedWrite {
       return ['useGrant', write.grantId, write.count]
     case 'keyed':
       return ['insertKeyed', fromKeyed(write.record)]
+    case 'person':
+      if (write.expect === 'absent') return ['insertPerson', fromPerson(write.record)]
+      return ['updatePerson', write.expect, fromPerson(write.record)]
+    case 'key':
+      if (write.expect === 'absent') return ['insertKey', fromKey(write.record)]
+      return ['updateKey', write.expect, fromKey(write.record)]
+    case 'link':
+      if (write.expect === 'absent') return ['insertLink', fromLink(write.record)]
+      return ['updateLink', write.expect, fromLink(write.record)]
   }
 }
 

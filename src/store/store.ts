@@ -1,4 +1,5 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
+import type { Key, Link, Person } from '../access/key.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { ChannelName, Confirmation, Delivery, KeyedSubmission, Status } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -11,7 +12,10 @@ export type Write =
   | { kind: 'grant'; expect: number | 'absent'; record: Grant }
   /** Counts uses; a conflict if the grant is revoked or has fewer left. At most one per grant and change. */
   | { kind: 'use'; grantId: string; count: number }
-  /** Keys are only ever added; a conflict if the caller has used it before. */
+  | { kind: 'person'; expect: number | 'absent'; record: Person }
+  | { kind: 'key'; expect: number | 'absent'; record: Key }
+  | { kind: 'link'; expect: number | 'absent'; record: Link }
+  /** Idempotency keys are only ever added; a conflict if the caller has used it before. */
   | { kind: 'keyed'; record: KeyedSubmission }
 
 /** What happens together or not at all. There is no change without an event. */
@@ -37,6 +41,7 @@ export interface ConfirmationFilter {
 }
 
 export interface Standing {
+  requester: string
   isResolved: boolean
   createdAt: number
   deadline: number
@@ -110,6 +115,10 @@ export interface Store {
   pending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
   /** How many approvals may still be claimed, and how many that were claimed have still to be reported. */
   executions(): Promise<{ unclaimed: number; claimed: number }>
+  /** What waits for a person, as much as is needed to know it again. */
+  open(): Promise<{ id: string; requester: string; digest: string }[]>
+  /** The latest denial of what has this digest, if it is from after `since`. */
+  denied(digest: string, since: number): Promise<Confirmation | undefined>
   /** What this caller has submitted with this key. */
   keyed(caller: string, key: string): Promise<KeyedSubmission | undefined>
   /** Action and time of everything that a person was asked since then, oldest first. */
@@ -120,6 +129,11 @@ export interface Store {
   grant(id: string): Promise<Grant | undefined>
   /** Live grants, the newest first. */
   grants(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
+
+  /** Everyone who ever had a key or is known by a chat, and every key there ever was. */
+  people(): Promise<Person[]>
+  keys(): Promise<Key[]>
+  link(hash: string): Promise<Link | undefined>
 
   deliveries(confirmationId: string): Promise<Delivery[]>
   /** A channel's unfinished deliveries whose time has come, but for these destinations, the longest due first. */

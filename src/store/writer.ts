@@ -2,7 +2,17 @@
 // On a thread of its own, so that a slow disk delays commits and nothing else.
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import type { ConfirmationRow, DeliveryRow, EventRow, GrantRow, KeyedRow, StandingRow } from './rows.js'
+import type {
+  ConfirmationRow,
+  DeliveryRow,
+  EventRow,
+  GrantRow,
+  KeyedRow,
+  KeyRow,
+  LinkRow,
+  PersonRow,
+  StandingRow,
+} from './rows.js'
 
 /** A write with its expectation, packed for the way to this thread. */
 export type PackedWrite =
@@ -13,6 +23,12 @@ export type PackedWrite =
   | ['putGrant', expect: number | 'absent', GrantRow]
   | ['useGrant', id: string, count: number]
   | ['insertKeyed', KeyedRow]
+  | ['insertPerson', PersonRow]
+  | ['updatePerson', expect: number, PersonRow]
+  | ['insertKey', KeyRow]
+  | ['updateKey', expect: number, KeyRow]
+  | ['insertLink', LinkRow]
+  | ['updateLink', expect: number, LinkRow]
   | ['probe']
 
 export interface PackedChange {
@@ -42,11 +58,11 @@ const sql = {
   confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
   insertConfirmation: db.prepare(`INSERT INTO confirmations
     (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline, digest, callback_url,
-     version, status, resolved_by, resolved_at, resolved_via, reason,
+     requested_as, terms, version, status, resolved_by, resolved_at, resolved_via, reason, votes,
      execution, claim_by, claimed_at, report_by, reported_at, report_message)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
   updateConfirmation: db.prepare(`UPDATE confirmations
-    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?,
+    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?, votes = ?,
       execution = ?, claim_by = ?, claimed_at = ?, report_by = ?, reported_at = ?, report_message = ? WHERE id = ?`),
   deliveryVersion: db.prepare('SELECT version FROM deliveries WHERE confirmation_id = ? AND channel = ?').pluck(),
   insertDelivery: db.prepare(`INSERT INTO deliveries
@@ -56,11 +72,13 @@ const sql = {
   updateDelivery: db.prepare(`UPDATE deliveries
     SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
     WHERE confirmation_id = ? AND channel = ?`),
-  grantVersion: db.prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ?').pluck(),
+  grantVersion: db
+    .prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?')
+    .pluck(),
   putGrant: db.prepare(`INSERT INTO grants
-    (action, scope, session_key, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (action, scope, session_key) DO UPDATE SET id = excluded.id, version = excluded.version,
+    (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (action, scope, session_key, requester) DO UPDATE SET id = excluded.id, version = excluded.version,
       expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
       granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
       uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
@@ -71,6 +89,19 @@ const sql = {
   insertKeyed: db.prepare(
     'INSERT INTO idempotency_keys (caller, key, fingerprint, confirmation_id, created_at) VALUES (?, ?, ?, ?, ?)',
   ),
+  insertPerson: db.prepare(
+    'INSERT INTO people (name, version, telegram_id, discord_id, created_at) VALUES (?, ?, ?, ?, ?)',
+  ),
+  personVersion: db.prepare('SELECT version FROM people WHERE name = ?').pluck(),
+  updatePerson: db.prepare('UPDATE people SET version = ?, telegram_id = ?, discord_id = ? WHERE name = ?'),
+  insertKey: db.prepare(`INSERT INTO keys
+    (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  keyVersion: db.prepare('SELECT version FROM keys WHERE id = ?').pluck(),
+  updateKey: db.prepare('UPDATE keys SET version = ?, expires_at = ?, revoked_at = ? WHERE id = ?'),
+  insertLink: db.prepare(`INSERT INTO links
+    (hash, version, confirmation_id, recipient, channel, created_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+  linkVersion: db.prepare('SELECT version FROM links WHERE hash = ?').pluck(),
+  updateLink: db.prepare('UPDATE links SET version = ?, used_at = ? WHERE hash = ?'),
   insertEvent: db.prepare(
     'INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)',
   ),
@@ -133,13 +164,22 @@ function holds(write: PackedWrite): boolean {
     case 'updateDelivery':
       return sql.deliveryVersion.get(...write[2].slice(6, 8)) === write[1]
     case 'putGrant':
-      return (sql.grantVersion.get(...write[2].slice(0, 3)) ?? 'absent') === write[1]
+      return (sql.grantVersion.get(...write[2].slice(0, 4)) ?? 'absent') === write[1]
     case 'useGrant':
       return sql.grantUsable.get(write[1], write[2]) !== undefined
+    case 'updatePerson':
+      return sql.personVersion.get(write[2][0]) === write[1]
+    case 'updateKey':
+      return sql.keyVersion.get(write[2][0]) === write[1]
+    case 'updateLink':
+      return sql.linkVersion.get(write[2][0]) === write[1]
     // What must be absent is found by inserting it.
     case 'insertConfirmation':
     case 'insertDelivery':
     case 'insertKeyed':
+    case 'insertPerson':
+    case 'insertKey':
+    case 'insertLink':
     case 'probe':
       return true
   }
@@ -168,6 +208,30 @@ function write(change: PackedWrite): void {
     case 'insertKeyed':
       sql.insertKeyed.run(...change[1])
       return
+    case 'insertPerson':
+      sql.insertPerson.run(...change[1])
+      return
+    case 'updatePerson': {
+      const [name, version, telegramId, discordId] = change[2]
+      sql.updatePerson.run(version, telegramId, discordId, name)
+      return
+    }
+    case 'insertKey':
+      sql.insertKey.run(...change[1])
+      return
+    case 'updateKey': {
+      const [id, version, , , , , , expiresAt, revokedAt] = change[2]
+      sql.updateKey.run(version, expiresAt, revokedAt, id)
+      return
+    }
+    case 'insertLink':
+      sql.insertLink.run(...change[1])
+      return
+    case 'updateLink': {
+      const [hash, version, , , , , usedAt] = change[2]
+      sql.updateLink.run(version, usedAt, hash)
+      return
+    }
     case 'probe':
       sql.probe.run()
   }

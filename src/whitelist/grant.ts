@@ -7,6 +7,8 @@ export interface Scope {
   action: string
   /** null covers everyone. */
   sessionKey: string | null
+  /** Whose requests it covers; null: whoever asks. A session's name is no secret, so others could use it too. */
+  requester: string | null
 }
 
 export interface Terms {
@@ -35,13 +37,14 @@ export function isLive(grant: Grant, now: number): boolean {
 /** The grant that covers this request, the narrower one first. High-risk actions are covered by none. */
 export function findCover(
   grants: Grant[],
-  request: Pick<Submission, 'action' | 'sessionKey'>,
+  request: Pick<Submission, 'action' | 'sessionKey' | 'requester'>,
   now: number,
 ): Grant | undefined {
   if (grants.length === 0 || isHighRisk(request.action)) return undefined
   const covering = grants.filter(
     (grant) =>
       grant.action === request.action &&
+      (grant.requester === null || grant.requester === request.requester) &&
       (grant.sessionKey === null || (grant.sessionKey === request.sessionKey && request.sessionKey !== '')) &&
       isLive(grant, now),
   )

@@ -12,6 +12,7 @@ const submission = {
   sessionKey: '',
   timeoutSeconds: 30,
   callbackUrl: null,
+  requestedAs: null,
 }
 /** How long an approval may be claimed, and an act may take. */
 const [approvalMs, reportMs] = [900, 5000]

@@ -14,6 +14,7 @@ const submission: Submission = {
   sessionKey: 's1',
   timeoutSeconds: 300,
   callbackUrl: null,
+  requestedAs: null,
 }
 
 /** JSON that can be sent: no half characters, and no key that would be a prototype. */

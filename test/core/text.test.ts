@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { cut, visible, visibleLine } from '../../src/core/text.js'
+import { canBeSeen, cut, replaceHidden, visible, visibleLine } from '../../src/core/text.js'
 
 t.test('control, zero-width and bidirectional characters become visible; newlines and tabs stay', async (t) => {
   t.equal(visible('a\u001b[31mb\u202ec\u0000\u200b\n\td'), 'a\\u{1b}[31mb\\u{202e}c\\u{0}\\u{200b}\n\td')
@@ -8,6 +8,13 @@ t.test('control, zero-width and bidirectional characters become visible; newline
   t.equal(visible('deploy_prod\u200cuction\u3164'), 'deploy_prod\\u{200c}uction\\u{3164}')
   t.equal(visible('half \ud800 a character'), 'half \\u{d800} a character')
   t.equal(visibleLine('a\nb\tc\rd'), 'a\\nb\\tc\\u{d}d')
+})
+
+t.test('each hidden character can be written in another way', async (t) => {
+  t.equal(
+    replaceHidden('a\u202eb\u{e0041}\n', (character) => `[${character.codePointAt(0)}]`),
+    'a[8238]b[917569]\n',
+  )
 })
 
 t.test('ordinary text of any language is left alone', async (t) => {
@@ -19,6 +26,23 @@ t.test('nothing that a terminal or a reader could be tricked with survives', asy
   const forbidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !forbidden.test(visible(text))))
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !/[\n\r\t]/.test(visibleLine(text))))
+})
+
+t.test('text that leaves no trace cannot be seen, and text with one mark in it can', async (t) => {
+  for (const text of [
+    '',
+    ' \n\t',
+    '\u200b',
+    '\u3164',
+    '\u00a0\u2003',
+    '\u2800',
+    '\u202e\u2069',
+    '\ufe0f',
+    '\u{e0041}',
+    '\0',
+  ])
+    t.notOk(canBeSeen(text), JSON.stringify(text))
+  for (const text of ['a', '.', '\u200bя', '日', '👍', ' ok ']) t.ok(canBeSeen(text), text)
 })
 
 t.test('text that fits is not cut; text that does not says how much is missing', async (t) => {

@@ -28,8 +28,7 @@ t.test('--help names every flag and every variable, and exits 0', async (t) => {
     for (const setting of Object.values(settings)) {
       t.ok(stdout.includes(setting.env), setting.env)
       if ('flag' in setting) t.ok(stdout.includes(`--${setting.flag} `), `--${setting.flag}`)
-      if ('default' in setting && setting.default !== false)
-        t.ok(stdout.includes(`(default ${setting.default})`), `the default of ${setting.env}`)
+      if ('default' in setting) t.ok(stdout.includes(`(default ${setting.default})`), `the default of ${setting.env}`)
     }
     for (const word of ['Usage: holdpoint', 'serve', '--config FILE', '--help', '--version', 'HERMES_HOME'])
       t.ok(stdout.includes(word), word)
@@ -51,16 +50,13 @@ const refusedArguments: [args: string[], sentence: RegExp][] = [
   [['--colour'], /--colour: there is no such flag; see --help/],
   [['-x'], /-x: there is no such flag/],
   [['start'], /start: there is no such command; see --help/],
-  [['serve', 'now'], /now: there is no such command/],
+  [['serve', 'now'], /serve now: there is no such command/],
   [['--port'], /--port: needs a value/],
   [['--port='], /--port: needs a value/],
   [['--port', '70000'], /--port: must be a whole number from 0 to 65535 \(it is "70000"\)/],
   [['--db-path', ''], /--db-path: needs a value/],
-  [['--host', '0.0.0.0'], /--host: "0\.0\.0\.0" is not a loopback address, .*--insecure/],
-  [['--host', '::'], /--host: "::" is not a loopback address/],
-  [['--host', 'example.org'], /not a loopback address/],
-  [['--host', '127.0.0.1.example.org'], /not a loopback address/],
-  [['--insecure=maybe'], /--insecure: must be true or false/],
+  [['--insecure'], /--insecure: there is no such flag/],
+  [['--public-url', 'example.org'], /--public-url: must be an http or https URL/],
   [['--port', '7000', '--web-port', '7000'], /--web-port: 7000 is already --port/],
   [['--config', '/nowhere/holdpoint.yaml'], /--config: cannot read \/nowhere\/holdpoint\.yaml/],
 ]
@@ -82,22 +78,22 @@ t.test('every problem with the settings is listed at once, each by the name to f
     HOME: folder,
     CONFIRMATION_WEB_PORT: '-1',
     CONFIRMATION_LOG_LEVEL: 'loud',
-    CONFIRMATION_HOST: '0.0.0.0',
+    CONFIRMATION_PUBLIC_URL: 'example.org',
     DISCORD_HOME_CHANNEL: 'general',
     TELEGRAM_API_BASE: 'ftp://example.org',
   })
   t.equal(code, 2)
   const [headline, ...lines] = stderr.trimEnd().split('\n')
-  t.equal(headline, 'Holdpoint cannot start with these settings:')
+  t.equal(headline, 'Holdpoint cannot run with these settings:')
   const names = lines.map((line) => /^ {2}- (.*?): /.exec(line)?.[1])
   t.same(
     names.sort(),
     [
-      '--host',
       '--port',
       '--shiny',
       'begin',
       'CONFIRMATION_LOG_LEVEL',
+      'CONFIRMATION_PUBLIC_URL',
       'CONFIRMATION_WEB_PORT',
       'DISCORD_HOME_CHANNEL',
       'TELEGRAM_API_BASE',
@@ -108,10 +104,17 @@ t.test('every problem with the settings is listed at once, each by the name to f
   t.notOk(existsSync(join(folder, '.hermes')), 'and nothing was created')
 })
 
-t.test('--insecure lets it listen beyond loopback, with a warning', async (t) => {
-  const program = await start(t, { flags: ['--host', '0.0.0.0', '--insecure'] })
-  t.match(await program.logLine(/not on loopback/), { level: 'warn', host: '0.0.0.0' })
+t.test('on loopback it is open until the first key, with a warning', async (t) => {
+  const program = await start(t)
+  t.match(await program.logLine(/there is no key yet/), { level: 'warn', auth: 'open' })
+  t.equal((await program.submit()).status, 202)
+})
+
+t.test('beyond loopback it asks for the key that it made', async (t) => {
+  const program = await start(t, { flags: ['--host', '0.0.0.0'] })
+  t.match(await program.logLine(/made an admin key/), { level: 'warn', key: /^hpk_/ })
   t.equal((await program.call('GET', '/health')).status, 200)
+  t.equal((await program.submit()).status, 401)
 })
 
 // -- the database file -----------------------------------------------------------------------------------------------

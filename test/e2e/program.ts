@@ -41,7 +41,7 @@ export interface Program extends Running {
   webPort: number | undefined
   dbPath: string
   ready: Record<string, any>
-  call(method: string, path: string, body?: unknown): Promise<Answer>
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   submit(fields?: Record<string, unknown>): Promise<Answer>
   /** The whole history, read page by page. */
   events(after?: number): Promise<any[]>
@@ -177,15 +177,15 @@ export async function attach(t: Test, running: Running, dbPath: string): Promise
 export function caller(t: Test, port: number): Program['call'] {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 64, pipelining: 1 })
   t.teardown(() => pool.destroy())
-  return async (method, path, body) => {
+  return async (method, path, body, headers = {}) => {
     const response = await pool.request({
       method: method,
       path,
       ...(body === undefined
-        ? {}
+        ? { headers }
         : {
             body: typeof body === 'string' ? body : JSON.stringify(body),
-            headers: { 'content-type': 'application/json' },
+            headers: { 'content-type': 'application/json', ...headers },
           }),
     })
     const text = await response.body.text()

@@ -20,6 +20,9 @@ const notice: Notice = {
   digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
+  approvals: 1,
+  needsKey: false,
+  link: null,
 }
 const timeoutMs = 20_000
 const go = new AbortController().signal

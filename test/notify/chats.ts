@@ -16,8 +16,12 @@ export async function withBoth(t: Test, options: BuildOptions = {}): Promise<Cha
   return { telegram, discord, ...(await build(t, { ...options, config })) }
 }
 
-export async function withTelegram(t: Test, options: BuildOptions = {}): Promise<Omit<Chats, 'discord'>> {
-  const telegram = await startTelegram(t)
+export async function withTelegram(
+  t: Test,
+  options: BuildOptions = {},
+  chat?: string,
+): Promise<Omit<Chats, 'discord'>> {
+  const telegram = await startTelegram(t, chat)
   return { telegram, ...(await build(t, { ...options, config: { ...telegram.config, ...options.config } })) }
 }
 

@@ -21,10 +21,11 @@ export interface FakeTelegram extends ChatServer {
 
 const maxText = 4096
 
-export async function startTelegram(t: Test): Promise<FakeTelegram> {
+/** The chat is a group, or with a positive id that of one person. */
+export async function startTelegram(t: Test, firstChat = '-1001'): Promise<FakeTelegram> {
   const botToken = '110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw'
   const messages: TelegramMessage[] = []
-  let chat = '-1001'
+  let chat = firstChat
   let formerChat: string | null = null
 
   function answer({ method, path, body }: Call): Reply {

@@ -70,7 +70,7 @@ t.test('without any chat the log warns, naming the id, the action and where to l
     id: 'id-0001',
     action: 'rm\\n\\u{202e}-rf',
     requester: /^x+… \[cut: \d+ more characters\]$/,
-    msg: /http:\/\/127\.0\.0\.1:6000\/confirm\/id-0001 .*\/approve or \/deny/,
+    msg: /open http:\/\/127\.0\.0\.1:6000\/view\/id-0001, or POST .*\/approve or \/deny/,
   })
   t.same(await story(built), ['notified log sent'])
 })

@@ -18,6 +18,9 @@ const plain: Notice = {
   digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
+  approvals: 1,
+  needsKey: false,
+  link: null,
 }
 const approve = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/approve`
 const deny = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/deny`
@@ -147,10 +150,10 @@ t.test('what is too long is cut with a mark that says how much is missing; what 
   for (const shown of [inTelegram, inDiscord]) {
     const [, kept, missing] = cutOf(shown) ?? []
     t.equal(kept!.length + Number(missing), 10_000)
-    t.ok(kept!.length > 1500, 'most of the room is used')
+    t.ok(kept!.length > 1400, 'most of the room is used')
   }
-  t.equal(telegram({ description: 'x'.repeat(1800) }).entities[2]!.text, 'x'.repeat(1800))
-  t.match(telegram({ description: 'x'.repeat(1801) }).entities[2]!.text, /\[cut: \d+ more characters\]$/)
+  t.equal(telegram({ description: 'x'.repeat(1500) }).entities[2]!.text, 'x'.repeat(1500))
+  t.match(telegram({ description: 'x'.repeat(1501) }).entities[2]!.text, /\[cut: \d+ more characters\]$/)
   t.match(telegram({ action: long }).entities[1]!.text, /\[cut: \d+ more characters\]$/)
   t.match(discord({ action: long }).field('Action'), /\[cut: \d+ more characters\]`$/)
   t.match(telegram({ details: JSON.stringify({ long }) }).text, /\[cut: \d+ more characters\]\nRequester/)
@@ -302,4 +305,27 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
     { numRuns: 200 },
   )
   t.pass()
+})
+
+t.test('a link, the need for a key and for several people are said, and still it all fits', async (t) => {
+  const link = `https://${'h'.repeat(192)}/link/${'t'.repeat(43)}`
+  const said = { link, needsKey: true, approvals: 2 }
+  const { text } = telegram(said)
+  t.match(text, `Decide: ${link}`)
+  t.match(text, 'Needs: 2 different people; one denial ends it')
+  t.match(
+    text,
+    `Approve: curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:6000/confirm/${plain.id}/approve`,
+  )
+  const { field } = discord(said)
+  t.equal(field('Decide'), link)
+  t.match(field('Needs'), /2 different people/)
+  const long = 'x'.repeat(10_000)
+  const most = {
+    ...said,
+    ...{ action: long, description: long, requester: long, sessionKey: long, baseUrl: `http://${'b'.repeat(100)}` },
+    details: JSON.stringify({ long }),
+  }
+  t.ok(telegram(most).text.length <= 4096)
+  t.same(problemsOf(discord(most).message), [])
 })

@@ -13,6 +13,7 @@ const submission = {
   sessionKey: '',
   timeoutSeconds: 300,
   callbackUrl: null,
+  requestedAs: null,
 }
 const pending = hold(submission, 'id-0001', t0)
 const yes = { status: 'approved', by: 'alice', at: t0 + 10, via: 'http', reason: null } as const

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { highRiskActions, isHighRisk, timeoutSeconds } from '../../src/policy/risk.js'
+import { defaultTimeout, highRiskActions, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
 
 t.test('the ten high-risk actions are known', async (t) => {
   t.equal(highRiskActions.size, 10)
@@ -27,17 +27,60 @@ t.test('another spelling of a high-risk action is still that action', async (t) 
     'deletedata',
     'd\u0435lete_data',
     'rοtate_keys',
+    'đelete_data',
+    'dełete_data',
+    'exec_remøte',
+    'migrate_đatabase',
+    'MIGRATE_ĐATABASE',
+    'delete_datⱥ',
+    'delete_dɐta',
+    'ᴅelete_data',
+    'ꜱhutdown_service',
+    'ԝipe_database',
+    'shutdown_seгvice',
+    'transfer_fuոds',
+    'rotate_ⲕeys',
+    'ᎠELETE_DATA',
+    'ꓓELETE_DATA',
+    'TRAΝSFER_FUΝDS',
+    'SHUTDOWN_SERνICE',
+    'PUBLISΗ_PACKAGE',
+    'deIete_data',
+    'de1ete_data',
+    'de|ete_data',
+    'de|ete|data',
+    'delete|data',
+    'pub1ish_package',
+    'modlfy_perm1ss|ons',
+    'depl0y_producti0n',
   ]) {
     t.ok(isHighRisk(action), JSON.stringify(action))
   }
 })
 
 t.test('actions that merely resemble one are not', async (t) => {
-  for (const action of ['deploy', 'deploy_production_docs', 'delete', 'data', 'transfer', 'send_mail', '', '日本']) {
+  for (const action of [
+    'deploy',
+    'deploy_production_docs',
+    'delete',
+    'data',
+    'transfer',
+    'send_mail',
+    '',
+    '日本',
+    'delete_date',
+    'delete_data_2',
+    'rotate_key',
+    'exec_remove',
+    'wipe_databases',
+    'удалить_данные',
+    '|',
+  ]) {
     t.notOk(isHighRisk(action), action)
   }
 })
 
 t.test('a wait is clamped to its bounds', async (t) => {
-  t.same([NaN, -Infinity, Infinity, 31.7, '60'].map(timeoutSeconds), [300, 30, 3600, 31, 300])
+  const within = (asked: number | null) => timeoutWithin(asked, defaultTimeout)
+  t.same([null, -Infinity, Infinity, 31.7].map(within), [300, 30, 3600, 31])
 })

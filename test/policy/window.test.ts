@@ -2,8 +2,20 @@ import fc from 'fast-check'
 import t from 'tap'
 import { SlidingWindow } from '../../src/policy/window.js'
 
+/** A window with one limit. */
+function limited(max: number, windowMs: number) {
+  const window = new SlidingWindow(windowMs)
+  const limit = { max, windowMs }
+  return {
+    take: (key: string, now: number) => window.take(key, now, limit),
+    peek: (key: string, now: number) => window.peek(key, now, limit),
+    giveBack: (key: string, at: number) => window.giveBack(key, at),
+    size: () => window.size,
+  }
+}
+
 t.test('the window lets N through and refuses the next until the oldest leaves', async (t) => {
-  const window = new SlidingWindow(2, 1000)
+  const window = limited(2, 1000)
   t.same(window.take('a', 0), { allowed: true, remaining: 1, resetMs: 1000 })
   t.same(window.take('a', 400), { allowed: true, remaining: 0, resetMs: 600 })
   t.same(window.take('a', 999), { allowed: false, remaining: 0, resetMs: 1 })
@@ -11,14 +23,14 @@ t.test('the window lets N through and refuses the next until the oldest leaves',
 })
 
 t.test('keys are independent of each other', async (t) => {
-  const window = new SlidingWindow(1, 1000)
+  const window = limited(1, 1000)
   t.ok(window.take('a', 0).allowed)
   t.ok(window.take('b', 0).allowed)
   t.notOk(window.take('a', 1).allowed)
 })
 
 t.test('looking takes nothing, and a slot that came to nothing is free again', async (t) => {
-  const window = new SlidingWindow(1, 1000)
+  const window = limited(1, 1000)
   t.same(window.peek('a', 0), { allowed: true, remaining: 1, resetMs: 0 })
   t.ok(window.take('a', 0).allowed)
   t.notOk(window.peek('a', 1).allowed)
@@ -30,10 +42,10 @@ t.test('looking takes nothing, and a slot that came to nothing is free again', a
 })
 
 t.test('keys nobody uses any more are forgotten', async (t) => {
-  const window = new SlidingWindow(3, 1000)
+  const window = limited(3, 1000)
   for (let i = 0; i < 1000; i++) window.take(`key-${i}`, i)
   for (let i = 0; i < 600; i++) window.take('other', 5000 + i * 1000)
-  t.equal(window.size, 1)
+  t.equal(window.size(), 1)
 })
 
 t.test('it agrees with counting every hit of the last window, whatever comes', async () => {
@@ -44,7 +56,7 @@ t.test('it agrees with counting every hit of the last window, whatever comes', a
   })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 200 }), (max, steps) => {
-      const window = new SlidingWindow(max, 1000)
+      const window = limited(max, 1000)
       const hits: Record<string, number[]> = { a: [], b: [] }
       let now = 0
       for (const { key, wait, fails } of steps) {
@@ -62,4 +74,20 @@ t.test('it agrees with counting every hit of the last window, whatever comes', a
     }),
     { numRuns: 500 },
   )
+})
+
+t.test('several limits on one key each count their own window', async (t) => {
+  const window = new SlidingWindow(10_000)
+  const short = { max: 2, windowMs: 1000 }
+  const long = { max: 3, windowMs: 10_000 }
+  t.ok(window.take('a', 0, short).allowed)
+  t.ok(window.take('a', 100, short).allowed)
+  t.notOk(window.take('a', 200, short).allowed)
+  t.same(window.peek('a', 200, long), { allowed: true, remaining: 1, resetMs: 9800 })
+  t.same(
+    window.take('a', 1050, short),
+    { allowed: true, remaining: 0, resetMs: 50 },
+    'the first has left the short one',
+  )
+  t.same(window.take('a', 5000, long), { allowed: false, remaining: 0, resetMs: 5000 }, 'and not the long one')
 })

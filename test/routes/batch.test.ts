@@ -385,7 +385,7 @@ const malformed: [name: string, url: string, body: string, error: RegExp][] = [
   ['a bare list', '/confirm/batch', '[{"action":"a","description":"b"}]', /JSON object/],
   ['nothing', '/confirm/batch', '', /JSON object/],
   ['broken JSON', '/confirm/batch', '{"items":[', /JSON object/],
-  ['a prototype key', '/confirm/batch', '{"items":[{"__proto__":{}}]}', /JSON object/],
+  ['a prototype key', '/confirm/batch', '{"items":[{"__proto__":{}}]}', /must not hold the keys/],
   ['no decisions', '/decisions', '{"decisions":[]}', /^Field 'decisions' must be a list of 1 to 100$/],
   [
     'too many decisions',

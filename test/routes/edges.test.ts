@@ -4,11 +4,12 @@ import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { request } from 'undici'
 import t from 'tap'
+import { anyone, type Caller } from '../../src/access/role.js'
 import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { createUnsent, limitUnsent } from '../../src/routes/guard.js'
-import { build, configFor, until } from '../support.js'
+import { build, configFor, giveKeys, until, withKey } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
   const { submit, call, clock } = await build(t)
@@ -79,6 +80,22 @@ t.test('the flood limit refuses an address that asks too much, and lets it in ag
   t.match((await call('GET', '/metrics')).body, /limiter_refusals_total\{limiter="address"\} 3/)
   await clock.advance(45_000)
   t.same(await events(), [], 'and nothing had happened')
+})
+
+t.test('the flood limit counts each good key for itself, and whoever has none by address', async (t) => {
+  const built = await build(t, { config: { floodLimit: 3 } })
+  const { call } = built
+  const { bot, other, olga } = await giveKeys(built, { bot: 'agent', other: 'agent', olga: 'operator' })
+  for (let i = 0; i < 3; i++) t.equal((await bot('GET', '/confirm')).status, 200)
+  for (const url of ['/confirm', '/nowhere']) {
+    t.match(await bot('GET', url), { status: 429, body: { code: 'flood_limited', error: /with this key/ } }, url)
+  }
+  for (const one of [other, olga]) t.equal((await one('GET', '/confirm')).status, 200)
+  const wrong = withKey(call, `${olga.key}0`)
+  for (let i = 0; i < 3; i++) t.equal((await wrong('GET', '/login')).status, 200)
+  t.match(await wrong('GET', '/login'), { status: 429, body: /from this address/ })
+  t.equal((await bot('GET', '/login')).status, 429, 'a page does not ask for a key')
+  t.equal((await olga('GET', '/confirm')).status, 200)
 })
 
 t.test('without a flood limit nobody is refused', async (t) => {
@@ -166,17 +183,14 @@ t.test('a page that was rebound to this address under its own name can neither r
     t.equal((await app.inject({ method: 'GET', url: '/audit', headers: { host } })).statusCode, 200, host)
   }
   t.equal((await app.inject({ method: 'GET', url: '/audit', headers: { host: 'x' } })).statusCode, 200, 'no browser')
-  const open = await build(t, { config: { host: '0.0.0.0', insecure: true } })
-  t.equal(
-    (
-      await open.app.inject({
-        method: 'GET',
-        url: '/audit',
-        headers: { host: 'holdpoint.example', origin: 'http://holdpoint.example' },
-      })
-    ).statusCode,
-    200,
-  )
+  const elsewhere = { host: 'holdpoint.example', origin: 'http://holdpoint.example' }
+  const named = await build(t, { config: { publicUrl: 'https://holdpoint.example' } })
+  t.equal((await named.call('GET', '/audit', undefined, elsewhere)).status, 200, 'the name that people were given')
+  const keyed = await build(t)
+  const { body } = await keyed.call('POST', '/keys', { name: 'root', role: 'admin' })
+  const withKey = { ...elsewhere, authorization: `Bearer ${body.key}` }
+  t.equal((await keyed.call('GET', '/audit', undefined, withKey)).status, 200, 'a key is no matter of names')
+  t.equal((await keyed.call('GET', '/audit', undefined, elsewhere)).status, 401)
 })
 
 t.test('paths and methods that fit nothing get a clear answer', async (t) => {
@@ -224,15 +238,64 @@ t.test('one app answers on two ports, bad bytes get a problem on both, and closi
   for (const url of urls) await t.rejects(request(`${url}/health`), { code: 'ECONNREFUSED' })
 })
 
+t.test('a connection may have 16 requests under way, and is cut off with the next, on both ports', async (t) => {
+  const { app, service, submit, call, dbPath } = await build(t)
+  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  t.teardown(() => listening.close(100))
+  const { id } = (await submit()).body
+  const wait = `GET /confirm/${id}?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  const body = JSON.stringify({ action: 'a', description: 'd' })
+  const head = 'Host: localhost\r\nContent-Type: application/json\r\n'
+  const late = `POST /confirm HTTP/1.1\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`
+  const open = (port: number) => {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    return socket.on('error', () => {})
+  }
+  for (const url of [listening.url, listening.webUrl!]) {
+    const port = Number(new URL(url).port)
+    for (const more of [late.repeat(3), 'GET /% HTTP/1.1\r\n\r\n', 'GET / HTTP/1.1\r\nExpect: x\r\n\r\n']) {
+      const socket = open(port)
+      socket.write(wait.repeat(16))
+      await until(() => service.listening().one === 16)
+      const closed = once(socket, 'close')
+      socket.write(more)
+      await closed
+      await until(() => service.listening().one === 0)
+    }
+    const hasty = open(port)
+    hasty.write(wait.repeat(500))
+    await once(hasty, 'close')
+    await until(() => service.listening().one === 0)
+    // One after the other they may be as many as they like.
+    const patient = open(port)
+    let text = ''
+    patient.setEncoding('latin1').on('data', (chunk: string) => (text += chunk))
+    for (let i = 1; i <= 20; i++) {
+      patient.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      await until(() => text.split('HTTP/1.1 200').length === i + 1)
+    }
+  }
+  t.equal((await call('GET', '/confirm')).body.count, 1, 'and nothing that came too late was done')
+})
+
 t.test('while it shuts down, a request on an open connection is refused as a problem', async (t) => {
-  const { app } = await build(t)
-  let release = () => {}
-  app.addHook('preClose', () => new Promise<void>((resolve) => (release = resolve)))
+  let release: (() => void) | undefined
+  const { app } = await build(t, {
+    prepare: (app) => app.addHook('preClose', () => new Promise<void>((resolve) => (release = resolve))),
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
   const closing = app.close()
-  const response = await app.inject({ method: 'POST', url: '/confirm', payload: { action: 'a', description: 'b' } })
-  t.equal(response.statusCode, 503)
-  t.match(response.json(), { code: 'shutting_down' })
-  release()
+  await until(() => release)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  socket.write('POST /confirm HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
+  await until(() => text.includes('shutting_down'))
+  t.match(text, /^HTTP\/1\.1 503 /)
+  release?.()
   await closing
 })
 
@@ -280,6 +343,53 @@ t.test('clients that do not read cannot make it hold more than a bounded amount'
   t.equal((await ask('/small')).statusCode, 200)
   for (const socket of lazy) socket.destroy()
   await until(async () => (await ask('/large')).statusCode === 200)
+})
+
+t.test("agents that do not read leave room for everybody else's large answers", async (t) => {
+  const app = Fastify() as unknown as Api
+  t.teardown(() => app.close())
+  app.setErrorHandler(createErrorHandler({ error: () => {} }))
+  const callers: Record<string, Caller> = {
+    agent: { name: 'bot', role: 'agent' },
+    operator: { name: 'olga', role: 'operator' },
+    anyone,
+  }
+  app.decorateRequest('caller')
+  app.addHook('onRequest', async (request) => void (request.caller = callers[String(request.headers.as)]!))
+  const limits = { counted: 1000, total: 50_000_000 }
+  const unsent = createUnsent(limits)
+  limitUnsent(app, unsent, limits)
+  app.get('/large', () => 'x'.repeat(20_000_000))
+  app.get('/patient', async (_request, reply) => {
+    await unsent.reserve(reply, 20_000_000)
+    return 'x'.repeat(20_000_000)
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const ask = async (as: string, path = '/large') => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}${path}`, { headers: { as } })
+    await body.dump({ limit: Infinity })
+    return statusCode
+  }
+  const ignore = (as: string, path = '/large') => {
+    const socket = connect(port, '127.0.0.1').pause()
+    t.teardown(() => socket.destroy())
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAs: ${as}\r\n\r\n`)
+    return socket
+  }
+  const lazy = [ignore('agent'), ignore('agent')]
+  await until(async () => (await ask('agent')) === 429)
+  t.equal(await ask('operator'), 200)
+  t.equal(await ask('anyone'), 200, 'nobody is an agent while it is open')
+  const queuing = ask('agent', '/patient')
+  await until(() => unsent.queued() === 1)
+  t.equal(await ask('operator', '/patient'), 200, 'nor does anybody wait behind an agent')
+  lazy.forEach((socket) => socket.destroy())
+  t.equal(await queuing, 200)
+  t.equal(unsent.queued(), 0)
+  for (const as of ['operator', 'anyone']) ignore(as)
+  await until(async () => (await ask('operator')) === 429)
+  t.equal(await ask('agent'), 200, 'and the other way round')
 })
 
 t.test('a connection that never sent anything does not hold up the end', async (t) => {

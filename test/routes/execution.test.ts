@@ -1,5 +1,6 @@
 // Claim and report: an approval is good once, for what was approved, for a while; and what became of it is on record.
 import t, { type Test } from 'tap'
+import { anyone } from '../../src/access/role.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { type Built, build, type BuildOptions, counter, manualClock, t0, until } from '../support.js'
 
@@ -542,7 +543,7 @@ t.test('a claim that loses a race is judged anew', async (t) => {
     },
   })
   const built = await approved(t, { wrapStore })
-  interfere = () => built.service.claim('id-0001', null, 'http')
+  interfere = () => built.service.claim('id-0001', null, anyone, 'http')
   t.match(await claim(built), { status: 409, body: { code: 'already_claimed' } })
   await built.submit()
   built.store.commit = () => Promise.resolve('conflict')
@@ -566,7 +567,7 @@ const malformed: [name: string, verb: string, body: string, error: RegExp][] = [
   ['a digest of letters', 'claim', `{"digest":"${'g'.repeat(64)}"}`, /64 hexadecimal digits/],
   ['a digest with a line break', 'claim', `{"digest":"${'a'.repeat(64)}\\n"}`, /64 hexadecimal digits/],
   ['a digest with a prefix', 'claim', `{"digest":"sha256:${'a'.repeat(64)}"}`, /64 hexadecimal digits/],
-  ['a prototype key', 'claim', '{"__proto__":{}}', /JSON object/],
+  ['a prototype key', 'claim', '{"__proto__":{}}', /must not hold the keys/],
   ['nothing', 'report', '', /JSON object/],
   ['broken JSON', 'report', '{', /JSON object/],
   ['null', 'report', 'null', /JSON object/],

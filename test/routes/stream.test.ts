@@ -8,6 +8,8 @@ import { request } from 'undici'
 import { listen } from '../../src/listen.js'
 import { type Api, useZod } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
+import { anyone } from '../../src/access/role.js'
+import type { Auth } from '../../src/routes/auth.js'
 import { createUnsent } from '../../src/routes/guard.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
@@ -367,7 +369,10 @@ async function serveStreams(t: Test, built: Built, limits: Partial<typeof stream
   t.teardown(() => app.close())
   useZod(app)
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
-  streamRoutes(app, built.service, createUnsent({ counted: 1000, total }), { ...streamLimits, ...limits })
+  const auth = { isStillGood: () => true } as unknown as Auth
+  app.decorateRequest('caller')
+  app.addHook('onRequest', async (request) => void (request.caller = anyone))
+  streamRoutes(app, built.service, auth, createUnsent({ counted: 1000, total }), { ...streamLimits, ...limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port
 }
@@ -425,6 +430,21 @@ t.test('when large answers have taken all the room, streams of small events go o
   await built.submit()
   await until(() => reader.events().length === 2)
   t.notOk(reader.isOver())
+})
+
+t.test('a stream of one confirmation needs a place among all that are held', async (t) => {
+  const { url, service, submit } = await serve(t)
+  const { id } = (await submit()).body
+  const paths = [`/confirm/${id}/events`, `/events?confirmation_id=${id}`]
+  service.listening = () => ({ one: 20_000, all: 0 })
+  for (const path of paths) {
+    const refused = await request(`${url}${path}`)
+    t.equal(refused.statusCode, 429, path)
+    t.equal(refused.headers['retry-after'], '5')
+    t.match(await refused.body.json(), { code: 'flood_limited', error: /^20000 requests are held/ })
+  }
+  service.listening = () => ({ one: 19_999, all: 200 })
+  for (const path of paths) t.equal((await read(t, `${url}${path}`)).status, 200, path)
 })
 
 t.test('there is a most of streams of everything, and a place that is freed is free', async (t) => {

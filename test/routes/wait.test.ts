@@ -228,6 +228,46 @@ t.test('when the service stops, whoever waits learns how it stands, and nobody n
   t.match(await built.call('GET', `/confirm/${id}?wait=300`), { status: 200, body: { status: 'pending' } })
 })
 
+// -- when all places are taken ---------------------------------------------------------------------------------------
+
+/** As if so many were held, which would take long to bring about. */
+function pretendHeld({ service }: Built, one: number): void {
+  service.listening = () => ({ one, all: 0 })
+}
+
+t.test('there is a most of requests that are held; whoever asks beyond it is told when to come back', async (t) => {
+  const built = await build(t)
+  const { id } = (await built.submit()).body
+  pretendHeld(built, 20_000)
+  for (const [url, headers] of [
+    [`/confirm/${id}?wait=300`, {}],
+    [`/confirm/${id}`, { prefer: 'wait=300' }],
+  ] as const) {
+    const { status, headers: answered, body } = await built.call('GET', url, undefined, headers)
+    t.equal(status, 429)
+    t.match(body, { code: 'flood_limited', error: /^20000 requests are held/, retry_after_seconds: 5 })
+    t.equal(answered['retry-after'], '5')
+  }
+  t.match(await built.call('GET', `/confirm/${id}`), { status: 200 }, 'who does not wait needs no place')
+  t.match(await built.call('GET', `/confirm/${id}?wait=0`), { status: 200 })
+  pretendHeld(built, 19_999)
+  const waiting = built.call('GET', `/confirm/${id}?wait=300`)
+  await built.call('POST', `/confirm/${id}/approve`)
+  t.match(await waiting, { status: 200, body: { status: 'approved' } })
+})
+
+t.test('a submission that cannot be held is answered at once, as if it had not asked to wait', async (t) => {
+  const built = await build(t)
+  pretendHeld(built, 20_000)
+  const body = { action: 'send_mail', description: 'd' }
+  t.match(await built.call('POST', '/confirm?wait=300', body), { status: 202, body: { status: 'pending' } })
+  const preferred = await built.call('POST', '/confirm', body, { prefer: 'wait=300' })
+  t.equal(preferred.status, 202)
+  t.equal(preferred.headers['preference-applied'], undefined)
+  await built.call('POST', '/whitelist', { action: 'send_mail' })
+  t.match(await built.call('POST', '/confirm?wait=300', body), { status: 200, body: { status: 'auto_approved' } })
+})
+
 // -- on real sockets -------------------------------------------------------------------------------------------------
 
 async function open(t: Test, built: Built): Promise<(request: string) => Promise<Socket>> {
@@ -262,8 +302,8 @@ t.test('requests one behind the other on a connection are all freed with it', as
   const { id } = (await built.submit()).body
   const wait = `GET /confirm/${id}?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n`
   const stream = 'GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n'
-  const socket = await ask(`${wait.repeat(20)}${stream.repeat(20)}GET /health HTTP/1.1`)
-  await until(() => built.service.listening().one === 20 && built.service.listening().all === 20)
+  const socket = await ask(`${wait.repeat(8)}${stream.repeat(7)}GET /health HTTP/1.1`)
+  await until(() => built.service.listening().one === 8 && built.service.listening().all === 7)
   socket.destroy()
   await until(() => built.service.listening().one === 0 && built.service.listening().all === 0)
   t.pass()

@@ -181,8 +181,9 @@ t.test('a decision that loses a race learns what stands; one that loses every ra
   })
   const { submit, call, service, store } = await build(t, { wrapStore })
   await submit()
-  const verdict = { outcome: 'denied' as const, by: 'quick', reason: null, remember: null }
-  interfere = () => service.decide('id-0001', verdict, 'http')
+  const voter = { by: 'quick', comment: null, isProven: false, isPersonal: true }
+  const decision = { verdict: 'deny' as const, reason: null, remember: null, typed: null, voter, via: 'http' as const }
+  interfere = () => service.decide('id-0001', decision)
   const slow = await call('POST', '/confirm/id-0001/approve', { approver: 'slow' })
   t.equal(slow.status, 409)
   t.match(slow.body, { status: 'denied', resolved_by: 'quick' })

@@ -1,8 +1,10 @@
 // What every store must do, whatever it is built on.
 import type { Test } from 'tap'
+import type { Key, Link, Person } from '../../src/access/key.js'
 import type { NewEvent } from '../../src/audit/event.js'
 import { asOf, claim, hold, report, resolve } from '../../src/core/confirmation.js'
-import type { Confirmation, Delivery } from '../../src/core/model.js'
+import { type Confirmation, defaultTerms, type Delivery, type Terms } from '../../src/core/model.js'
+import { castVote } from '../../src/core/vote.js'
 import type { Change, Committed, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
 
@@ -24,6 +26,7 @@ export function confirmation(id: string, fields: Partial<Confirmation> = {}): Co
     sessionKey: 's',
     timeoutSeconds: 300,
     callbackUrl: 'https://example.com/hook',
+    requestedAs: 'somebody',
   }
   return { ...hold(submission, id, 1000), ...fields }
 }
@@ -46,6 +49,7 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   version: 1,
   action: 'send_mail',
   sessionKey: null,
+  requester: null,
   expiresAt: null,
   maxUses: null,
   uses: 0,
@@ -53,6 +57,39 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   grantedBy: 'alice',
   createdAt: 1000,
   revokedAt: null,
+  ...fields,
+})
+
+const person = (name: string, fields: Partial<Person> = {}): Person => ({
+  name,
+  version: 1,
+  telegramId: null,
+  discordId: null,
+  createdAt: 1000,
+  ...fields,
+})
+
+const key = (id: string, fields: Partial<Key> = {}): Key => ({
+  id,
+  version: 1,
+  person: 'alice',
+  role: 'operator',
+  hash: `hash of ${id}`,
+  createdBy: 'root',
+  createdAt: 1000,
+  expiresAt: null,
+  revokedAt: null,
+  ...fields,
+})
+
+const link = (hash: string, fields: Partial<Link> = {}): Link => ({
+  hash,
+  version: 1,
+  confirmationId: 'c1',
+  recipient: 'alice',
+  channel: 'telegram',
+  createdAt: 1000,
+  usedAt: null,
   ...fields,
 })
 
@@ -326,7 +363,13 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal(await store.standing('c1'), undefined)
     const record = confirmation('c1')
     await store.commit(insert(record))
-    t.same(await store.standing('c1'), { isResolved: false, createdAt: 1000, deadline: record.deadline, size: 14 })
+    t.same(await store.standing('c1'), {
+      requester: 'agent',
+      isResolved: false,
+      createdAt: 1000,
+      deadline: record.deadline,
+      size: 14,
+    })
     await store.commit(approve(record, 'p'))
     t.match(await store.standing('c1'), { isResolved: true })
   })
@@ -441,6 +484,151 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.same(await ids(1, ['a.example']), ['c2'])
     t.same(await ids(10, ['b.example:8080', 'c.example']), ['c1', 'c3'])
     t.same(await ids(10, ['a.example', 'b.example:8080']), [])
+  })
+
+  t.test('terms and votes are read back as they were, and the usual ones as they are', async (t) => {
+    const store = await open(t)
+    const terms: Terms = {
+      ...defaultTerms,
+      rule: 'Zwei \u{1f440} "Augen"',
+      risk: 'high',
+      approvals: 2,
+      seats: [{ group: 'ops', count: 2, members: ['alice', 'bob', 'Zoë'] }],
+      deciders: ['alice', 'bob', 'Zoë'],
+      mayWhitelist: false,
+      reasonFor: ['approve', 'deny'],
+      mustType: true,
+      allowsOwn: true,
+    }
+    const held = confirmation('c1', { terms })
+    await store.commit(insert(held))
+    await store.commit(insert(confirmation('c2')))
+    t.same(await store.confirmation('c1'), held)
+    t.equal((await store.confirmation('c2'))?.terms, defaultTerms)
+    const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true }
+    const vote = (by: string, of: Confirmation) =>
+      castVote(of, { ...ballot, verdict: 'approve', by, at: 2000, via: 'page' }, 900_000) as Confirmation
+    const once = vote('alice', held)
+    await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
+    t.same(await store.confirmation('c1'), once)
+    t.same((await store.confirmations({ status: 'pending' }, 'deadline', 10, null)).items[0], once)
+    const twice = vote('Zoë', once)
+    await store.commit(change({ kind: 'confirmation', expect: 2, record: twice }))
+    t.same(await store.confirmation('c1'), twice)
+    t.match(twice, { resolution: { status: 'approved', by: 'Zoë' }, votes: { length: 2 } })
+  })
+
+  t.test('of two votes on the same version one is a conflict', async (t) => {
+    const store = await open(t)
+    const held = confirmation('c1', { terms: { ...defaultTerms, rule: 'two', approvals: 2 } })
+    await store.commit(insert(held))
+    const rest = { at: 2000, via: 'http', reason: null, comment: null, typed: null } as const
+    const outcomes = await Promise.all(
+      ['alice', 'bob'].map((by) => {
+        const ballot = { verdict: 'approve', by, isProven: true, isPersonal: true, ...rest } as const
+        const record = castVote(held, ballot, 900_000) as Confirmation
+        return store.commit(change({ kind: 'confirmation', expect: 1, record }))
+      }),
+    )
+    t.equal(outcomes.filter((outcome) => outcome === 'conflict').length, 1)
+    t.equal((await store.confirmation('c1'))?.votes.length, 1)
+  })
+
+  t.test('people are read back as they were, and known by one chat each', async (t) => {
+    const store = await open(t)
+    t.same(await store.people(), [])
+    const alice = person('alice', { telegramId: '-100', discordId: '7' })
+    t.not(await store.commit(change({ kind: 'person', expect: 'absent', record: alice })), 'conflict')
+    t.equal(await store.commit(change({ kind: 'person', expect: 'absent', record: person('alice') })), 'conflict')
+    for (const taken of [{ telegramId: '-100' }, { discordId: '7' }]) {
+      const record = person('bob', taken)
+      t.equal(await store.commit(change({ kind: 'person', expect: 'absent', record })), 'conflict')
+    }
+    await store.commit(change({ kind: 'person', expect: 'absent', record: person('bob') }))
+    await store.commit(change({ kind: 'person', expect: 'absent', record: person('carol') }))
+    t.equal(
+      await store.commit(
+        change({ kind: 'person', expect: 1, record: person('bob', { version: 2, telegramId: '-100' }) }),
+      ),
+      'conflict',
+    )
+    const moved = person('alice', { version: 2, telegramId: '-200' })
+    t.equal(await store.commit(change({ kind: 'person', expect: 9, record: moved })), 'conflict')
+    await store.commit(change({ kind: 'person', expect: 1, record: moved }))
+    const people = (await store.people()).sort((a, b) => (a.name < b.name ? -1 : 1))
+    t.same(people, [moved, person('bob'), person('carol')])
+  })
+
+  t.test('keys are read back as they were; what is made once stays, and its end is changed by version', async (t) => {
+    const store = await open(t)
+    t.same(await store.keys(), [])
+    await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1', { expiresAt: 5000 }) }))
+    t.equal(await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1') })), 'conflict')
+    t.same(await store.keys(), [key('k1', { expiresAt: 5000 })])
+    const revoked = key('k1', { version: 2, expiresAt: 4000, revokedAt: 3000 })
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => store.commit(change({ kind: 'key', expect: 1, record: revoked }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.keys(), [revoked])
+    const promoted = key('k1', { version: 3, role: 'admin', hash: 'other', person: 'mallory' })
+    await store.commit(change({ kind: 'key', expect: 2, record: promoted }))
+    t.match(await store.keys(), [{ role: 'operator', hash: 'hash of k1', person: 'alice' }], 'whose it is, never')
+  })
+
+  t.test('a link is found by its hash alone, and spent once', async (t) => {
+    const store = await open(t)
+    t.equal(await store.link('h1'), undefined)
+    await store.commit(change({ kind: 'link', expect: 'absent', record: link('h1') }))
+    t.equal(await store.commit(change({ kind: 'link', expect: 'absent', record: link('h1') })), 'conflict')
+    t.same(await store.link('h1'), link('h1'))
+    const used = link('h1', { version: 2, usedAt: 2000 })
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => store.commit(change({ kind: 'link', expect: 1, record: used }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.link('h1'), used)
+  })
+
+  t.test('what is open is known by who asked and what for, until it is resolved', async (t) => {
+    const store = await open(t)
+    t.same(await store.open(), [])
+    const [c1, c2] = [confirmation('c1'), confirmation('c2', { requester: 'bot', digest: 'other' })]
+    await store.commit(insert(c1))
+    await store.commit(insert(c2))
+    const known = (await store.open()).sort((a, b) => (a.id < b.id ? -1 : 1))
+    t.same(known, [
+      { id: 'c1', requester: 'agent', digest: c1.digest },
+      { id: 'c2', requester: 'bot', digest: 'other' },
+    ])
+    await store.commit(approve(c1, 'p'))
+    t.match(await store.open(), [{ id: 'c2' }])
+  })
+
+  t.test('the latest denial of the same is found for as long as it matters', async (t) => {
+    const store = await open(t)
+    const deny = async (id: string, at: number, fields: Partial<Confirmation> = {}) => {
+      const record = confirmation(id, fields)
+      await store.commit(insert(record))
+      const no = { status: 'denied', by: 'alice', at, via: 'http', reason: `no ${id}` } as const
+      const denied = resolve(record, no, 900_000) as Confirmation
+      await store.commit(change({ kind: 'confirmation', expect: 1, record: denied }))
+      return denied
+    }
+    const { digest } = confirmation('c0')
+    await store.commit(insert(confirmation('c0')))
+    t.equal(await store.denied(digest, 0), undefined, 'what is pending is not denied')
+    const first = await deny('c1', 2000)
+    const second = await deny('c2', 3000)
+    await deny('c3', 4000, { digest: 'other' })
+    const approved = confirmation('c4')
+    await store.commit(insert(approved))
+    await store.commit(approve(approved, 'p', 5000))
+    t.same(await store.denied(digest, 0), second)
+    t.same(await store.denied(digest, 2999), second)
+    t.equal(await store.denied(digest, 3000), undefined)
+    t.equal(await store.denied('nothing', 0), undefined)
+    t.equal(first.resolution?.reason, 'no c1')
   })
 
   t.test('after closing, nothing more is taken, and everything taken is there', async (t) => {

@@ -20,6 +20,10 @@ CREATE TABLE "confirmations" (
     requester TEXT NOT NULL,
     session_key TEXT NOT NULL,
     callback_url TEXT,
+    requested_as TEXT,
+    -- JSON; NULL are the default terms, and no votes.
+    terms TEXT,
+    votes TEXT,
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
@@ -35,6 +39,8 @@ CREATE INDEX confirmations_action ON confirmations (action, created_at);
 CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
 
 CREATE INDEX confirmations_created_at ON confirmations (created_at);
+
+CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE status = 'denied';
 
 CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
 
@@ -85,14 +91,15 @@ CREATE TRIGGER events_no_replace BEFORE INSERT ON events
 CREATE TRIGGER events_no_update BEFORE UPDATE ON events
   BEGIN SELECT raise(ABORT, 'events are append-only: UPDATE refused'); END;
 
-CREATE TABLE grants (
+CREATE TABLE "grants" (
     arrival INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL,
     action TEXT NOT NULL,
-    -- A global grant has scope 'global' and an empty session_key.
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester.
     scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
     session_key TEXT NOT NULL,
+    requester TEXT NOT NULL,
     expires_at INTEGER,
     max_uses INTEGER,
     uses INTEGER NOT NULL,
@@ -100,7 +107,7 @@ CREATE TABLE grants (
     granted_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
-    UNIQUE (action, scope, session_key)
+    UNIQUE (action, scope, session_key, requester)
   ) STRICT;
 
 CREATE INDEX grants_created_at ON grants (created_at);
@@ -112,6 +119,36 @@ CREATE TABLE idempotency_keys (
     confirmation_id TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (caller, key)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    person TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('agent', 'operator', 'auditor', 'admin')),
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    used_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE people (
+    name TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    telegram_id TEXT UNIQUE,
+    discord_id TEXT UNIQUE,
+    created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;

@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
+import { resolve } from '../../src/core/confirmation.js'
 import { digestOf } from '../../src/core/digest.js'
+import { type Confirmation, defaultTerms } from '../../src/core/model.js'
 import { applicationId, migrations } from '../../src/store/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite.js'
 import { temporaryFolder } from '../support.js'
@@ -81,12 +83,21 @@ t.test(
     Database.prototype.prepare = prepare
     const db = new Database(path)
     t.teardown(() => db.close())
-    const questions = asked.filter((source) => source.startsWith('SELECT') && source.includes('WHERE'))
-    t.ok(questions.length >= 20)
+    const questions = asked.filter((source) => source.startsWith('SELECT') && !source.includes('sqlite_schema'))
+    t.ok(questions.length >= 30)
+    // What is kept in memory is read whole, once, when the store is opened; it does not grow with the history.
+    const readWhole = new Set(['people', 'keys', 'grants'])
+    for (const table of readWhole)
+      t.ok(
+        questions.some((source) => new RegExp(`FROM ${table}$`).test(source)),
+        table,
+      )
     for (const source of questions) {
       const named = Object.fromEntries([...source.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]))
       const values = source.match(/\?/g)?.map(() => 1) ?? []
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${source}`).all(...(values.length > 0 ? values : [named]))
+      const whole = /FROM (\w+)$/.exec(source)?.[1]
+      if (whole !== undefined && readWhole.has(whole)) continue
       for (const { detail } of plan as { detail: string }[]) {
         // What is unfinished may be counted, and a filter's own list may be read.
         const grows =
@@ -117,6 +128,8 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
     [12, 'c4', 'auto_approved', 1000, 'whitelist', 'whitelist:g1'],
   ]
   for (const row of rows) insertOld.run(...row)
+  old.exec(`INSERT INTO grants VALUES (3, 'g1', 4, 'ping', 'session', 's', NULL, 9, 2, 'r', 'alice', 1000, NULL)`)
+  old.exec(`INSERT INTO deliveries VALUES ('c1', 'telegram', 2, 'retrying', 1, 5000, 1000, 'busy')`)
   old.exec("INSERT INTO events VALUES (1, 1000, 'submitted', 'bot', 'http', 'c1', '{}')")
   old.close()
   const store = openSqliteStore(path)
@@ -134,6 +147,22 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   t.same(
     items.map(({ id }) => id),
     ['c4', 'c3', 'c2', 'c1'],
+  )
+  const usual = { terms: defaultTerms, votes: [], requestedAs: null, callbackUrl: null }
+  for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
+  t.same(await store.open(), [{ id: 'c1', requester: 'bot', digest }])
+  t.match(await store.denied(digest, 0), { id: 'c3' })
+  t.match(await store.grantsFor('ping', 's'), [{ id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: 'alice' }])
+  t.match(await store.deliveries('c1'), [{ channel: 'telegram', state: 'retrying', nextAt: 5000, destination: '' }])
+  t.same([await store.people(), await store.keys()], [[], []], 'and it is open, as it was')
+  const late = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
+  const record = resolve((await store.confirmation('c1'))!, late, 1000) as Confirmation
+  t.not(
+    await store.commit({
+      writes: [{ kind: 'confirmation', expect: 2, record }],
+      events: [{ type: 'approved', at: 2000, actor: 'p', via: 'http', confirmationId: 'c1', data: {} }],
+    }),
+    'conflict',
   )
 })
 

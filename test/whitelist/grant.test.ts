@@ -1,11 +1,15 @@
 import t from 'tap'
-import { findCover, type Grant, isLive, makeGrant } from '../../src/whitelist/grant.js'
+import { findCover as findFor, type Grant, isLive, makeGrant } from '../../src/whitelist/grant.js'
+
+const findCover = (grants: Grant[], request: { action: string; sessionKey: string; requester?: string }, now: number) =>
+  findFor(grants, { requester: 'bot', ...request }, now)
 
 const base: Grant = {
   id: 'g1',
   version: 1,
   action: 'send_mail',
   sessionKey: null,
+  requester: null,
   expiresAt: null,
   maxUses: null,
   uses: 0,
@@ -55,4 +59,12 @@ t.test('adding again keeps a live grant with new terms, and replaces a dead one'
   t.match(makeGrant(used, base, terms, 'g2', 10), { id: 'g1', version: 4, uses: 4, ...terms, createdAt: 0 })
   t.match(makeGrant({ ...used, revokedAt: 1 }, base, terms, 'g2', 10), { id: 'g2', version: 4, uses: 0, createdAt: 10 })
   t.match(makeGrant(undefined, base, terms, 'g2', 10), { id: 'g2', version: 1, uses: 0 })
+})
+
+t.test('a grant for one requester covers nobody else, whatever session they name', async (t) => {
+  const own = { ...base, sessionKey: 's1', requester: 'bot' }
+  const asked = { action: base.action, sessionKey: 's1' }
+  t.equal(findCover([own], asked, 0), own)
+  t.equal(findCover([own], { ...asked, requester: 'other' }, 0), undefined)
+  t.equal(findCover([{ ...own, requester: null }], { ...asked, requester: 'other' }, 0)?.requester, null)
 })

@@ -1,0 +1,65 @@
+// Writes the pictures of the pages in docs/images.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { confirmationPage, listPage } from '../src/web/page.js'
+import { launch, serve } from '../test/web/browser.js'
+import { askedAt, denied, deploy, example, hostile, pageOf } from '../test/web/examples.js'
+import { shrinkPng } from './png.js'
+
+const folder = 'docs/images'
+/** What a reader of the documents should have to load at most. */
+const maxBytes = 200_000
+
+const phone = { width: 390, height: 844, scale: 1.5 }
+const desktop = { width: 820, height: 800, scale: 1 }
+
+const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
+const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })]
+const pages = {
+  pending: confirmationPage(pageOf(deploy)),
+  denied: confirmationPage(pageOf(denied)),
+  hostile: confirmationPage(pageOf(hostile, { isOpen: true, viewer: null, signOut: null, backUrl: null })),
+  whitelist: confirmationPage(pageOf(example())),
+  list: listPage({
+    ...frame,
+    items: waiting.map((confirmation) => ({ confirmation, url: '/page' })),
+    now: askedAt + 128_000,
+    moreUrl: null,
+    startUrl: null,
+  }),
+}
+const pictures = [
+  ['pending', 'desktop', desktop, 'light'],
+  ['pending', 'phone', phone, 'light'],
+  ['pending', 'phone-dark', phone, 'dark'],
+  ['denied', 'desktop', desktop, 'light'],
+  ['denied', 'phone', phone, 'light'],
+  ['hostile', 'desktop', desktop, 'light'],
+  ['hostile', 'phone', phone, 'light'],
+  ['whitelist', 'desktop', desktop, 'dark'],
+  ['list', 'desktop', desktop, 'light'],
+] as const
+
+mkdirSync(folder, { recursive: true })
+const site = await serve()
+const browser = await launch()
+for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
+  site.pages.set('/page', pages[name])
+  const context = await browser.newContext({
+    viewport: { width, height },
+    deviceScaleFactor: scale,
+    colorScheme,
+  })
+  const page = await context.newPage()
+  // Time stands still, so that the same page gives the same picture.
+  await page.clock.setFixedTime(askedAt)
+  await page.goto(`${site.url}/page`)
+  const path = join(folder, `${name}-${suffix}.png`)
+  const picture = shrinkPng(await page.screenshot({ fullPage: true }))
+  writeFileSync(path, picture)
+  await context.close()
+  console.log(`${path}: ${Math.round(picture.length / 1000)} KB`)
+  if (picture.length > maxBytes) throw new Error(`${path} is larger than ${maxBytes} bytes`)
+}
+await browser.close()
+await site.close()

@@ -1,0 +1,31 @@
+// A service for one command, where none runs: the same app on the same database, reached by a socket of its own.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../app.js'
+import type { Config } from '../config.js'
+import { listenLocally } from '../listen.js'
+import { createLogger } from '../log.js'
+import { openSqliteStore } from '../store/sqlite.js'
+
+export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
+  process.umask(0o077)
+  const store = openSqliteStore(config.dbPath)
+  const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
+  try {
+    const { app, service, routeLocal } = await buildApp(config, { store, log: createLogger('silent', false) })
+    await service.people.start()
+    await app.ready()
+    const socket = join(folder, 'socket')
+    const close = await listenLocally(socket, routeLocal)
+    try {
+      await use(socket)
+    } finally {
+      await close()
+      await app.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+    await store.close()
+  }
+}

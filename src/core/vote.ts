@@ -1,0 +1,91 @@
+// One person's word on a confirmation: whether it counts under the terms, and whether it settles the matter.
+import { alreadyResolved, asOf, resolve } from './confirmation.js'
+import type { Confirmation, Terms, Vote } from './model.js'
+import { type Refusal, refuse } from './refusal.js'
+import { emptySeats } from './seats.js'
+
+export interface Ballot extends Vote {
+  /** The action's name, if it was typed out. */
+  typed: string | null
+  /** The name is proven by a key, a chat or a link, not only given. */
+  isProven: boolean
+  /** It is one person's, not that of a chat which many read. */
+  isPersonal: boolean
+}
+
+/** The confirmation with this vote in it, resolved if that was the last one needed; one denial ends it. */
+export function castVote(confirmation: Confirmation, ballot: Ballot, approvalMs: number): Confirmation | Refusal {
+  const { verdict, by, at, via, reason, comment } = ballot
+  const current = asOf(confirmation, at)
+  if (current.resolution !== null) return alreadyResolved(current)
+  const refusal = judge(current, ballot)
+  if (refusal !== null) return refusal
+  const votes = [...current.votes, { verdict, by, at, via, reason, comment }]
+  if (verdict === 'approve' && !isEnough(current.terms, votes)) {
+    return { ...current, version: current.version + 1, votes }
+  }
+  const status = verdict === 'approve' ? 'approved' : 'denied'
+  return resolve({ ...current, votes }, { status, by, at, via, reason }, approvalMs)
+}
+
+/** How many approvals have been given. */
+export function approvalsGiven(votes: Vote[]): number {
+  return votes.filter(({ verdict }) => verdict === 'approve').length
+}
+
+/** Whether this vote is not allowed, because of who gives it. */
+export function flawOfVoter(
+  { requester, terms, votes }: Confirmation,
+  { by, verdict, isProven, isPersonal }: Pick<Ballot, 'by' | 'verdict' | 'isProven' | 'isPersonal'>,
+): Refusal | null {
+  if (isProven && by === requester && !terms.allowsOwn) {
+    return refuse('own_request', 'Nobody decides what they submitted themselves. Somebody else must.')
+  }
+  if (!isPersonal && terms.approvals > 1) {
+    const sentence = `This needs ${terms.approvals} different people, and this link goes to a chat that many may read. Decide with a key of your own.`
+    return refuse('not_a_decider', sentence)
+  }
+  if (terms.deciders !== null && !terms.deciders.includes(by)) {
+    return refuse(
+      'not_a_decider',
+      `The rule '${terms.rule}' lets only certain people decide this, and ${by} is not one.`,
+    )
+  }
+  const { seats } = terms
+  if (verdict === 'approve' && seats.length > 0 && !seats.some(({ members }) => members.includes(by))) {
+    const groups = seats.map(({ group }) => group).join(', ')
+    return refuse(
+      'not_a_decider',
+      `The rule '${terms.rule}' needs approvals from ${groups}, and ${by} is in none of these.`,
+    )
+  }
+  if (votes.some((vote) => vote.by === by)) {
+    return refuse('already_voted', `${by} has decided this already, and one person has one vote. Somebody else must.`)
+  }
+  return null
+}
+
+function judge(confirmation: Confirmation, ballot: Ballot): Refusal | null {
+  const { action, terms } = confirmation
+  const flaw = flawOfVoter(confirmation, ballot)
+  // In a 409 the status is the state that stands.
+  if (flaw !== null) return flaw.refused === 'already_voted' ? { ...flaw, extra: { status: 'pending' } } : flaw
+  const { verdict, reason, typed } = ballot
+  if (reason === null && terms.reasonFor.includes(verdict)) {
+    return refuse(
+      'reason_required',
+      `The rule '${terms.rule}' wants a reason to ${verdict} this; give one in 'reason'.`,
+    )
+  }
+  if (verdict === 'approve' && terms.mustType && typed?.trim() !== action) {
+    const sentence = `The rule '${terms.rule}' wants the action's name typed out to approve it; give it in 'typed_action'.`
+    return refuse('typing_required', sentence)
+  }
+  return null
+}
+
+/** Enough of them, and where the rule keeps seats for groups, one for each seat. */
+function isEnough({ approvals, seats }: Terms, votes: Vote[]): boolean {
+  const approvers = votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
+  return approvers.length >= approvals && emptySeats(seats, (person) => approvers.includes(person)).length === 0
+}

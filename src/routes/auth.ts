@@ -1,0 +1,133 @@
+// Who asks, and may they? Every route says what it needs; what says nothing is closed to all.
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { anyone, type Caller, localOwner, may, type Permission } from '../access/role.js'
+import type { Via } from '../core/model.js'
+import { type Refusal, refuse } from '../core/refusal.js'
+import { SlidingWindow } from '../policy/window.js'
+import type { KeyHolder } from '../service/people.js'
+import type { Service } from '../service/service.js'
+import type { Api } from './api.js'
+import { Problem, problemOf } from './errors.js'
+import { addressOf } from './flood.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `nothing`: open to everyone; `page`: a page asks in its own way. */
+    needs?: Permission | 'nothing' | 'page'
+  }
+  interface FastifyRequest {
+    caller: Caller
+    keyId: string | null
+  }
+}
+
+/** Refused attempts that are looked into and put on record, per address or name. More are refused unseen. */
+const refusals = { max: 30, windowMs: 60_000 }
+
+/** By which way an attempt came, and on which confirmation, where the path does not tell. */
+interface Target {
+  via: Via
+  id?: string
+}
+
+export interface Auth {
+  /** Throws if the key with which the request came has gone meanwhile: for whoever was held. */
+  assertStillGood(request: FastifyRequest): void
+  isStillGood(request: FastifyRequest): boolean
+  /** Whose key this is. A wrong one is put on record; guessing ends in a pause. */
+  signIn(request: FastifyRequest, secret: string): Promise<KeyHolder>
+  /** Puts an attempt on record and throws it as a problem. */
+  reject(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<never>
+}
+
+/** `isLocal` tells what came through the database's own socket. */
+export function authenticate(app: Api, service: Service, isLocal: (raw: IncomingMessage) => boolean): Auth {
+  const { people } = service
+  const refused = new SlidingWindow(refusals.windowMs)
+  app.decorateRequest('caller')
+  app.decorateRequest('keyId', null)
+  app.addHook('onRoute', ({ url, config }) => {
+    if (config?.needs === undefined) throw new Error(`${url} does not say what it needs`)
+  })
+
+  app.addHook('onRequest', async (request) => {
+    request.caller = anyone
+    // A path that leads nowhere tells nobody without a key so.
+    const needs = request.routeOptions.config.needs ?? 'read'
+    if (isLocal(request.raw)) {
+      if (needs !== 'administer' && needs !== 'inspect')
+        throw new Problem('no_such_route', 'Here is nothing but /keys and /people.')
+      request.caller = localOwner
+      return
+    }
+    if (needs === 'nothing' || needs === 'page' || people.isOpen()) return
+    const holder = await signIn(request, readBearer(request))
+    request.caller = holder
+    request.keyId = holder.keyId
+    if (!may(holder, needs)) {
+      await reject(request, refuse('forbidden', `A key with the role '${holder.role}' may not do this.`), holder.name)
+    }
+  })
+
+  // Again, now that the body is there, for which a caller may take long: what was good when it began may be no more.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { needs } = request.routeOptions.config
+    if (needs === 'nothing' || needs === 'page' || isStillGood(request)) done()
+    else done(noLongerGood())
+  })
+
+  async function signIn(request: FastifyRequest, secret: string | null): Promise<KeyHolder> {
+    const holder = secret === null ? null : people.holderOf(secret)
+    if (holder !== null) return holder
+    const sentence =
+      secret === null
+        ? "This service asks for a key: send the header 'Authorization: Bearer KEY'."
+        : 'This key is not known, or no longer good. Ask an administrator for a new one.'
+    return reject(request, refuse('unauthorized', sentence), 'unknown')
+  }
+
+  async function reject(
+    request: FastifyRequest,
+    refusal: Refusal,
+    actor: string,
+    target: Target = { via: 'http' },
+  ): Promise<never> {
+    const who = actor === 'unknown' ? `address ${addressOf(request)}` : `name ${actor}`
+    const { allowed, resetMs } = refused.take(who, service.now(), refusals)
+    if (!allowed) {
+      const seconds = Math.max(1, Math.ceil(resetMs / 1000))
+      const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
+      throw new Problem('guess_limited', sentence, { retry_after_seconds: seconds })
+    }
+    const { method, ip, routeOptions, params } = request
+    const where = { address: ip, method, route: routeOptions.url ?? 'unknown' }
+    const { id = target.id ?? null } = params as { id?: string }
+    await service.recordRefusal(refusal, { actor, via: target.via, id }, where)
+    throw problemOf(refusal)
+  }
+
+  function isStillGood({ caller, keyId }: FastifyRequest): boolean {
+    if (keyId !== null) return people.holderOfKey(keyId) !== null
+    return caller !== anyone || people.isOpen()
+  }
+
+  return {
+    signIn,
+    reject,
+    isStillGood,
+    assertStillGood(request) {
+      if (!isStillGood(request)) throw noLongerGood()
+    },
+  }
+}
+
+function noLongerGood(): Problem {
+  const sentence =
+    'What this request came with is no longer good, or a key is asked for by now. Send it again with one.'
+  return new Problem('unauthorized', sentence)
+}
+
+function readBearer({ headers }: FastifyRequest): string | null {
+  return /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null
+}

@@ -1,0 +1,133 @@
+// /keys and /people: who may use the service, for administrators.
+import { type Key, type Person, stateOf } from '../access/key.js'
+import type { Caller } from '../access/role.js'
+import type { By } from '../service/people.js'
+import type { Service } from '../service/service.js'
+import type { Api } from './api.js'
+import * as answers from './answers.js'
+import { granted } from './errors.js'
+import * as requests from './requests.js'
+import { iso, seconds } from './view.js'
+
+const config = { needs: 'administer' as const }
+const reading = { needs: 'inspect' as const }
+
+export function keyRoutes(app: Api, service: Service): void {
+  const { people } = service
+
+  app.get(
+    '/keys',
+    { config: reading, schema: { summary: 'List the keys, never their secrets', response: { 200: answers.keyList } } },
+    async () => {
+      const keys = people.keys().map((key) => keyView(key, service.now()))
+      return { count: keys.length, keys }
+    },
+  )
+
+  app.post(
+    '/keys',
+    {
+      config,
+      schema: {
+        summary: 'Make a key; the answer shows it, this once',
+        body: requests.keyBody,
+        response: { 201: answers.madeKey },
+      },
+    },
+    async ({ body, caller }, reply) => {
+      const { name, role, expires_in_seconds, telegram_id: telegramId, discord_id: discordId } = body
+      const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
+      const asked = { name, role, expiresInMs, telegramId, discordId }
+      const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
+      return reply.code(201).send({ ...keyView(key, service.now()), key: secret })
+    },
+  )
+
+  app.post(
+    '/keys/:id/rotate',
+    {
+      config,
+      schema: {
+        summary: 'Make a key in the place of another, which stays good for a while',
+        params: requests.idParams,
+        body: requests.rotateBody,
+        response: { 201: answers.madeKey },
+      },
+    },
+    async ({ params, body, caller }, reply) => {
+      const overlapMs = (body?.overlap_seconds ?? requests.usualOverlapSeconds) * 1000
+      const { key, secret, old } = granted(await people.rotateKey(params.id, overlapMs, byOf(caller)))
+      const now = service.now()
+      return reply.code(201).send({ ...keyView(key, now), key: secret, replaces: keyView(old, now) })
+    },
+  )
+
+  app.delete(
+    '/keys/:id',
+    {
+      config,
+      schema: { summary: 'Revoke a key, at once', params: requests.idParams, response: { 200: answers.key } },
+    },
+    async ({ params, caller }) => {
+      const { key } = granted(await people.revokeKey(params.id, byOf(caller)))
+      return keyView(key, service.now())
+    },
+  )
+
+  app.get(
+    '/people',
+    { config: reading, schema: { summary: 'List everyone there is', response: { 200: answers.personList } } },
+    async () => {
+      const all = people.people().map(personView)
+      return { count: all.length, people: all }
+    },
+  )
+
+  app.put(
+    '/people/:name',
+    {
+      config,
+      schema: {
+        summary: 'Name somebody, and say by which ids the chats know them',
+        params: requests.nameParams,
+        body: requests.personBody,
+        response: { 200: answers.person },
+      },
+    },
+    async ({ params, body, caller }) => {
+      const asked = { name: params.name, telegramId: body?.telegram_id, discordId: body?.discord_id }
+      const { person } = granted(await people.setPerson(asked, byOf(caller)))
+      return personView(person)
+    },
+  )
+}
+
+function byOf({ name }: Caller): By {
+  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http' }
+}
+
+function keyView(key: Key, now: number) {
+  return {
+    id: key.id,
+    name: key.person,
+    role: key.role,
+    state: stateOf(key, now),
+    created_by: key.createdBy,
+    created_at: key.createdAt / 1000,
+    created_at_iso: iso(key.createdAt),
+    expires_at: seconds(key.expiresAt),
+    expires_at_iso: iso(key.expiresAt),
+    revoked_at: seconds(key.revokedAt),
+    revoked_at_iso: iso(key.revokedAt),
+  }
+}
+
+function personView({ name, telegramId, discordId, createdAt }: Person) {
+  return {
+    name,
+    telegram_id: telegramId,
+    discord_id: discordId,
+    created_at: createdAt / 1000,
+    created_at_iso: iso(createdAt),
+  }
+}

@@ -1,0 +1,350 @@
+// The pages that people decide on: what waits, one confirmation, one link. A GET never changes anything; a decision is a form
+// that only its page can send, with a choice that nobody made in advance.
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Link } from '../access/key.js'
+import { anyone, type Caller, may } from '../access/role.js'
+import { asOf } from '../core/confirmation.js'
+import type { Confirmation, Via } from '../core/model.js'
+import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
+import { flawOfVoter } from '../core/vote.js'
+import type { Decided, Decision, Voter } from '../service/decide.js'
+import type { KeyHolder } from '../service/people.js'
+import type { Service } from '../service/service.js'
+import { assets } from '../web/assets.js'
+import { pageHeaders } from '../web/headers.js'
+import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../web/page.js'
+import type { Api } from './api.js'
+import type { Auth } from './auth.js'
+import { cookieOf, sessionCookie, setCookie } from './cookie.js'
+import { granted, Problem, problems, sendProblem, toProblem } from './errors.js'
+import { createForms, type Fields, pathOf } from './form.js'
+import type { Unsent } from './guard.js'
+import { createSessions } from './session.js'
+import { readCursor, writeCursor } from './view.js'
+import { textOrNull } from './voter.js'
+import { mayHold, whenGone } from './wait.js'
+
+export interface PagesDeps {
+  service: Service
+  auth: Auth
+  unsent: Unsent
+  /** 256 bits and more of chance, as hexadecimal digits. */
+  chance: () => string
+  /** Whether browsers come by https, so that cookies may stay on it. */
+  isSecure: () => boolean
+}
+
+type ById = { Params: { id: string } }
+type InSession = { Params: { session: string } }
+type ByToken = { Params: { token: string } }
+
+/** A confirmation as somebody sees it. */
+interface Seen {
+  confirmation: Confirmation
+  /** Where the page is. */
+  path: string
+  voter: Voter
+  /** Why they may not decide, whatever the confirmation. */
+  obstacle: string | null
+  isSignedIn: boolean
+  message?: ConfirmationPage['message']
+  entered?: Fields
+}
+
+const config = { needs: 'page' as const }
+/** More than the longest reason, percent-encoded; a form is small. */
+const bodyLimit = 128 * 1024
+const maxReason = 10_000
+const maxListed = 100
+const longestPollMs = 60_000
+
+export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSecure }: PagesDeps): Promise<void> {
+  const { people } = service
+  const sessions = createSessions(service, chance)
+  const forms = createForms(chance, isSecure)
+
+  for (const [path, { type, body }] of Object.entries(assets)) {
+    app.get(path, { config: { needs: 'nothing' } }, (_request, reply) => reply.type(type).send(body))
+  }
+
+  await app.register(async (pages: Api) => {
+    // A form and nothing else: the fields of JSON could be anything.
+    pages.removeAllContentTypeParsers()
+    pages.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body: Buffer, done) =>
+      body.length === 0 ? done(null, undefined) : done(noForm()),
+    )
+    pages.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit },
+      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    )
+    pages.addHook('onRequest', (request, reply, done) => {
+      void reply.headers(pageHeaders)
+      // The flood limit counts whoever is signed in by their key.
+      request.keyId = signedIn(request)?.keyId ?? null
+      done()
+    })
+    pages.setErrorHandler((error: FastifyError, request, reply) => {
+      const problem = inFormWords(toProblem(error))
+      // What went wrong inside is the main handler's to log.
+      if (problems[problem.code].status >= 500) throw error
+      if (pathOf(request).endsWith('/state')) return sendProblem(reply, problem)
+      return say(reply, problem)
+    })
+
+    // Where everyone is let in, and for whoever is signed in.
+    for (const place of ['', '/s/:session']) {
+      pages.get<{ Querystring: { cursor?: string } }>(`${place}/`, { config }, async (request, reply) => {
+        const caller = callerOf(request)
+        if (caller === null) return toSignIn(request, reply)
+        const from = readCursor(request.query.cursor)
+        const page = await service.list({ status: 'pending' }, 'deadline', maxListed, from)
+        const base = baseOf(request)
+        const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
+        const frame = frameOf(request, reply, caller.name)
+        const moreUrl = page.next === null ? null : `${base}/?cursor=${writeCursor(page.next)}`
+        const startUrl = from === null ? null : `${base}/`
+        return html(reply, listPage({ ...frame, items, now: service.now(), moreUrl, startUrl }))
+      })
+
+      pages.get<ById>(`${place}/view/:id`, { config }, async (request, reply) => {
+        const caller = callerOf(request)
+        if (caller === null) return toSignIn(request, reply)
+        return html(reply, render(request, reply, await seenBy(caller, request)))
+      })
+
+      pages.post<ById>(`${place}/view/:id`, { config, bodyLimit }, async (request, reply) => {
+        const fields = forms.read(request)
+        const caller = callerOf(request)
+        if (caller === null) return toSignIn(request, reply)
+        const { voter } = await seenBy(caller, request)
+        if (!may(caller, 'decide')) await auth.reject(request, forbidden, voter.by, { via: 'page' })
+        const decision = readDecision(fields, voter, 'page')
+        const result = isRefusal(decision) ? decision : await service.decide(request.params.id, decision)
+        return answer(request, reply, result, fields, () => seenBy(caller, request))
+      })
+
+      pages.get<ById>(`${place}/view/:id/state`, { config }, async (request, reply) => {
+        if (callerOf(request) === null) throw new Problem('unauthorized', 'Sign in first.')
+        return sendState(request, reply, request.params.id)
+      })
+    }
+
+    pages.get<ByToken>('/link/:token', { config }, async (request, reply) =>
+      html(reply, render(request, reply, await seenThrough(await findLink(request), pathOf(request)))),
+    )
+
+    pages.post<ByToken>('/link/:token', { config, bodyLimit }, async (request, reply) => {
+      const fields = forms.read(request)
+      const link = await findLink(request)
+      const { voter, obstacle } = await seenThrough(link, pathOf(request))
+      if (!people.mayDecide(link.recipient)) {
+        const target = { via: 'link' as const, id: link.confirmationId }
+        await auth.reject(request, { ...forbidden, sentence: obstacle! }, voter.by, target)
+      }
+      const decision = readDecision(fields, voter, 'link')
+      const result = isRefusal(decision) ? decision : await service.decideByLink(link, decision)
+      return answer(request, reply, result, fields, async () => seenThrough(await findLink(request), pathOf(request)))
+    })
+
+    pages.get<ByToken>('/link/:token/state', { config }, async (request, reply) =>
+      sendState(request, reply, (await findLink(request)).confirmationId),
+    )
+
+    pages.get<{ Querystring: { next?: string } }>('/login', { config }, async (request, reply) =>
+      html(reply, signIn(request, reply, safePath(request.query.next), null)),
+    )
+
+    pages.post('/login', { config, bodyLimit }, async (request, reply) => {
+      const fields = forms.read(request)
+      const next = safePath(fields.next)
+      try {
+        const holder = await auth.signIn(request, (fields.key ?? '').trim())
+        if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.name, { via: 'page' })
+        const { place, secret } = sessions.start(holder.keyId)
+        setCookie(reply, sessionCookie, secret, isSecure(), `/s/${place}`)
+        return goTo(reply, `/s/${place}${next}`)
+      } catch (error) {
+        const problem = toProblem(error as Error)
+        const { status } = problems[problem.code]
+        if (status >= 500) throw error
+        return html(reply.code(status), signIn(request, reply, next, problem.message))
+      }
+    })
+
+    pages.post<InSession>('/s/:session/logout', { config, bodyLimit }, async (request, reply) => {
+      forms.read(request)
+      sessions.end(request.params.session)
+      setCookie(reply, sessionCookie, '', isSecure(), baseOf(request))
+      return goTo(reply, '/login')
+    })
+  })
+
+  // -- who looks ---------------------------------------------------------------------------------------------------------
+
+  /** Whoever is signed in, anyone while the service is open, or nobody. */
+  function callerOf(request: FastifyRequest): Caller | null {
+    return people.isOpen() ? anyone : signedIn(request)
+  }
+
+  function signedIn(request: FastifyRequest): KeyHolder | null {
+    const { session } = request.params as Partial<InSession['Params']>
+    return session === undefined ? null : sessions.holderOf(session, cookieOf(request, sessionCookie))
+  }
+
+  async function findLink(request: FastifyRequest<ByToken>): Promise<Link> {
+    const link = await service.findLink(request.params.token)
+    return link ?? auth.reject(request, noSuchLink, 'unknown', { via: 'link' })
+  }
+
+  async function seenBy(caller: Caller, request: FastifyRequest<ById>): Promise<Seen> {
+    const { confirmation } = granted(await service.find(request.params.id, caller))
+    const isProven = caller.name !== null
+    return {
+      confirmation,
+      path: `${baseOf(request)}/view/${confirmation.id}`,
+      voter: { by: caller.name ?? 'page', comment: null, isProven, isPersonal: true },
+      obstacle: may(caller, 'decide') ? null : 'Your key lets you look, but not decide.',
+      isSignedIn: isProven,
+    }
+  }
+
+  async function seenThrough({ recipient, confirmationId, usedAt }: Link, path: string): Promise<Seen> {
+    const { confirmation } = granted(await service.find(confirmationId, anyone))
+    const obstacle = people.mayDecide(recipient)
+      ? 'This link has been used, and a link is good for one decision.'
+      : `${recipient}, for whom this link was made, may no longer decide.`
+    return {
+      confirmation,
+      path,
+      voter: { by: recipient, comment: null, isProven: true, isPersonal: people.isPerson(recipient) },
+      obstacle: usedAt === null && people.mayDecide(recipient) ? null : obstacle,
+      isSignedIn: false,
+    }
+  }
+
+  // -- what they see -----------------------------------------------------------------------------------------------------
+
+  function frameOf(request: FastifyRequest, reply: FastifyReply, viewer: string | null, isSignedIn = viewer !== null) {
+    const action = `${baseOf(request)}/logout`
+    const signOut = isSignedIn ? { action, csrf: forms.tokenFor(request, reply, action) } : null
+    return { isOpen: people.isOpen(), viewer, signOut }
+  }
+
+  function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): string {
+    const { path, voter, obstacle, isSignedIn, message = null, entered = {} } = seen
+    const now = service.now()
+    const confirmation = asOf(seen.confirmation, now)
+    const isOver = confirmation.resolution !== null
+    // Whoever may not approve may still be allowed to deny.
+    const why = obstacle ?? flawOfVoter(confirmation, { ...voter, verdict: 'deny' })?.sentence ?? null
+    const { verdict = '', reason = '', typed = '' } = entered
+    const form = { action: path, csrf: forms.tokenFor(request, reply, path), verdict, reason, typed }
+    return confirmationPage({
+      ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
+      confirmation,
+      now,
+      decision: isOver ? null : why === null ? { form } : { why },
+      message,
+      stateUrl: isOver ? null : `${path}/state`,
+      backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
+    })
+  }
+
+  function signIn(request: FastifyRequest, reply: FastifyReply, next: string, problem: string | null): string {
+    const csrf = forms.tokenFor(request, reply, '/login')
+    return signInPage({ csrf, next, problem, isOpen: people.isOpen() })
+  }
+
+  /** What came of it is on the page itself, which is loaded anew; what did not is said above the form. */
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    result: Decided | Refusal,
+    entered: Fields,
+    look: () => Promise<Seen>,
+  ): Promise<FastifyReply> {
+    if (!isRefusal(result)) return goTo(reply, pathOf(request))
+    const message = { kind: 'problem' as const, text: result.sentence }
+    const text = render(request, reply, { ...(await look()), message, entered })
+    return html(reply.code(problems[result.refused].status), text)
+  }
+
+  /** The version of the record, once it is another than the one that is shown, or the time is over. */
+  async function sendState(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+    const { version, wait } = request.query as { version?: unknown; wait?: unknown }
+    // Whoever cannot be held is told at once how it stands, and asks again in a second.
+    const waitMs = mayHold(service, unsent) ? Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0)) : 0
+    const news = granted(await service.waitForNews(id, Number(version), waitMs, whenGone(reply)))
+    return reply.type('application/json').send({ version: news.version })
+  }
+
+  function say(reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
+    const { status, title } = problems[code]
+    if (typeof extra.retry_after_seconds === 'number') void reply.header('retry-after', extra.retry_after_seconds)
+    const frame = { isOpen: people.isOpen(), viewer: null, signOut: null }
+    return html(reply.code(status), messagePage({ ...frame, title, text: message }))
+  }
+
+  async function html(reply: FastifyReply, text: string): Promise<FastifyReply> {
+    await unsent.reserve(reply, text.length)
+    return reply.type('text/html; charset=utf-8').send(text)
+  }
+}
+
+const forbidden = refuse('forbidden', 'Your key lets you look, but not decide.')
+const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")
+const noSuchLink = refuse(
+  'unauthorized',
+  'There is no such link. Take the one from the message, or sign in with a key.',
+)
+
+function readDecision(fields: Fields, voter: Voter, via: Via): Decision | Refusal {
+  const { verdict: choice = '', typed } = fields
+  // Browsers send line breaks as two characters.
+  const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
+  const choices: Partial<Record<string, Pick<Decision, 'verdict' | 'remember'>>> = {
+    approve: { verdict: 'approve', remember: null },
+    approve_session: { verdict: 'approve', remember: 'session' },
+    approve_always: { verdict: 'approve', remember: 'global' },
+    deny: { verdict: 'deny', remember: null },
+  }
+  const chosen = Object.hasOwn(choices, choice) ? choices[choice] : undefined
+  if (chosen === undefined)
+    return refuse('invalid_choice', 'Choose whether to approve or to deny. Nothing was decided.')
+  if (reason.length > maxReason || reason.includes('\0') || !reason.isWellFormed()) {
+    return refuse('invalid_choice', `The reason must be text of at most ${maxReason} characters. Nothing was decided.`)
+  }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
+}
+
+function noForm(): Problem {
+  const sentence = 'This page takes its own form and nothing else. Over the API, POST to /confirm/ID/approve or /deny.'
+  return new Problem('unsupported_media_type', sentence)
+}
+
+/** What may be as large as a body is no form any more. */
+function inFormWords(problem: Problem): Problem {
+  if (problem.code !== 'body_too_large') return problem
+  return new Problem(problem.code, `The form is larger than ${bodyLimit / 1024} KiB. Nothing was decided.`)
+}
+
+function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const next = pathOf(request).slice(baseOf(request).length)
+  return goTo(reply, `/login?next=${encodeURIComponent(safePath(next))}`)
+}
+
+/** The place of a session in the paths of its pages. */
+function baseOf({ params }: FastifyRequest): string {
+  const { session = '' } = params as Partial<InSession['Params']>
+  return /^[0-9a-f]{64}$/.test(session) ? `/s/${session}` : ''
+}
+
+function goTo(reply: FastifyReply, path: string): FastifyReply {
+  return reply.code(303).header('location', path).send()
+}
+
+/** A path of ours: never another site's, however it is written. */
+function safePath(path: unknown): string {
+  return typeof path === 'string' && /^\/(view\/[\w-]{1,100})?$/.test(path) ? path : '/'
+}

@@ -1,0 +1,30 @@
+// What does not belong to an agent does not exist for it: the same answer, as fast, as for what was never there. That it
+// tried is on record, up to a number of times a minute.
+import type { Caller } from '../access/role.js'
+import * as audit from '../audit/event.js'
+import type { Clock } from '../clock.js'
+import type { Via } from '../core/model.js'
+import { type Refusal, refuse } from '../core/refusal.js'
+import { SlidingWindow } from '../policy/window.js'
+import { type Store, StoreUnavailable } from '../store/store.js'
+import { unknown } from './settle.js'
+
+export const hiddenAttempts = { max: 30, windowMs: 60_000 }
+
+export type Hide = ReturnType<typeof createHide>
+
+export function createHide(store: Store, clock: Clock) {
+  const attempts = new SlidingWindow(hiddenAttempts.windowMs)
+
+  return (id: string, { name }: Caller, via: Via): Refusal => {
+    const at = clock.now()
+    if (attempts.take(name!, at, hiddenAttempts).allowed) {
+      const event = audit.rejected(refuse('not_yours', ''), { actor: name!, at, via, confirmationId: id }, {})
+      // Nobody waits for it: whoever did would know by the time it takes.
+      store.commit({ writes: [], events: [event] }).catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      })
+    }
+    return unknown(id)
+  }
+}

@@ -1,0 +1,124 @@
+// The form in which a person decides. Nothing in it is chosen beforehand: sent as it stands, it decides nothing.
+import { shortDigest } from '../core/digest.js'
+import type { Confirmation, Verdict } from '../core/model.js'
+import { html, type Markup, writtenLine } from './html.js'
+import { countdown, moment } from './time.js'
+
+export interface DecisionForm {
+  /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
+  action: string
+  csrf: string
+  /** What was entered, when it is shown again. */
+  verdict?: string
+  reason?: string
+  typed?: string
+}
+
+interface Choice {
+  verdict: string
+  title: string
+  effect: Markup
+}
+
+export function decisionForm(confirmation: Confirmation, form: DecisionForm, now: number): Markup {
+  const { terms, action, digest, deadline } = confirmation
+  return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
+    <h2 id="decision-title">Your decision</h2>
+    <p class="quiet">
+      On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
+      >. ${countdown(deadline, now)}, until ${moment(deadline)}.
+    </p>
+    <form method="post" action="${form.action}" id="decision-form" autocomplete="off">
+      <input type="hidden" name="csrf" value="${form.csrf}" />
+      <fieldset>
+        <legend>What do you decide?</legend>
+        ${choicesFor(confirmation).map((choice) => radio(choice, form.verdict))}
+      </fieldset>
+      ${terms.mustType ? typedField(action, form.typed ?? '') : null} ${reasonField(terms.reasonFor, form.reason ?? '')}
+      <button type="submit">Send decision</button>
+    </form>
+  </section>`
+}
+
+function choicesFor({ terms, votes, action, sessionKey }: Confirmation): Choice[] {
+  const given = votes.filter(({ verdict }) => verdict === 'approve').length
+  const once =
+    terms.approvals === 1
+      ? html`This once, exactly as shown here.`
+      : html`This once, exactly as shown here. Yours is one of ${terms.approvals} approvals that are needed; ${given} so
+        far.`
+  const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: once }]
+  if (terms.mayWhitelist && terms.approvals === 1) {
+    if (sessionKey !== '') {
+      choices.push({
+        verdict: 'approve_session',
+        title: 'Approve for this session',
+        effect: html`This one, and from now on every <code>${writtenLine(action)}</code> in session
+          <code>${writtenLine(sessionKey)}</code>, whatever its details, without asking.`,
+      })
+    }
+    choices.push({
+      verdict: 'approve_always',
+      title: 'Approve always',
+      effect: html`This one, and from now on every <code>${writtenLine(action)}</code>, whoever asks and whatever its
+        details, without asking.`,
+    })
+  }
+  choices.push({ verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` })
+  return choices
+}
+
+function radio({ verdict, title, effect }: Choice, entered: string | undefined): Markup {
+  const isDenial = verdict === 'deny'
+  const checked = verdict === entered ? html` checked` : null
+  return html`<label class="choice ${isDenial ? 'deny' : 'approve'}">
+    <input
+      type="radio"
+      name="verdict"
+      value="${verdict}"
+      required${checked}
+      aria-labelledby="title-${verdict}"
+      aria-describedby="effect-${verdict}"
+    />
+    <span class="mark" aria-hidden="true">${isDenial ? '✕' : '✓'}</span>
+    <span><b id="title-${verdict}">${title}</b> <span class="effect" id="effect-${verdict}">${effect}</span></span>
+  </label>`
+}
+
+function typedField(action: string, entered: string): Markup {
+  return html`<div class="field">
+    <label for="typed">To approve, type the name of the action</label>
+    <p class="hint" id="typed-hint">It is <code>${writtenLine(action)}</code>. Leave this empty to deny.</p>
+    <input
+      type="text"
+      id="typed"
+      name="typed"
+      value="${entered}"
+      data-needed-for="approve"
+      aria-describedby="typed-hint"
+      autocomplete="off"
+      autocapitalize="none"
+      autocorrect="off"
+      spellcheck="false"
+    />
+  </div>`
+}
+
+function reasonField(reasonFor: Verdict[], entered: string): Markup {
+  const isAlways = reasonFor.includes('approve') && reasonFor.includes('deny')
+  const need = isAlways ? 'required' : reasonFor.length > 0 ? `required to ${reasonFor[0]!}` : 'optional'
+  // The parser drops a line break right after the tag, so one is given to it.
+  return html`<div class="field">
+    <label for="reason">Reason <span class="need">(${need})</span></label>
+    <p class="hint" id="reason-hint">Kept in the record, and told to whoever asked.</p>
+    <textarea
+      id="reason"
+      name="reason"
+      rows="3"
+      data-needed-for="${reasonFor.join(' ')}"
+      ${isAlways ? html` required` : null}
+      aria-describedby="reason-hint"
+    >
+${entered}</textarea>
+  </div>`
+}

@@ -1,0 +1,59 @@
+import t from 'tap'
+import {
+  anyone,
+  isOwn,
+  localOwner,
+  may,
+  mayRead,
+  type Permission,
+  type Role,
+  roles,
+  rolesFor,
+} from '../../src/access/role.js'
+
+/** Written out once more, so that a change of who may do what is seen in two places. */
+const table: Record<Permission, Record<Role, boolean>> = {
+  submit: { agent: true, operator: false, auditor: false, admin: true },
+  act: { agent: true, operator: false, auditor: false, admin: true },
+  read: { agent: true, operator: true, auditor: true, admin: true },
+  survey: { agent: false, operator: true, auditor: true, admin: true },
+  decide: { agent: false, operator: true, auditor: false, admin: true },
+  whitelist: { agent: false, operator: true, auditor: false, admin: true },
+  inspect: { agent: false, operator: false, auditor: true, admin: true },
+  administer: { agent: false, operator: false, auditor: false, admin: true },
+}
+
+for (const [permission, row] of Object.entries(table) as [Permission, Record<Role, boolean>][]) {
+  t.test(`${permission} is for ${roles.filter((role) => row[role]).join(', ')} and nobody else`, async (t) => {
+    for (const role of roles) t.equal(may({ role }, permission), row[role], role)
+    t.same([...rolesFor(permission)].sort(), roles.filter((role) => row[role]).sort())
+    t.ok(may(anyone, permission), 'anyone, while the service is open')
+    t.ok(may(localOwner, permission), "the database's owner")
+  })
+}
+
+t.test('an auditor changes nothing, and an agent decides nothing', async (t) => {
+  for (const permission of ['submit', 'act', 'decide', 'whitelist', 'administer'] as const) {
+    t.notOk(may({ role: 'auditor' }, permission), permission)
+  }
+  for (const permission of ['decide', 'whitelist', 'administer', 'inspect', 'survey'] as const) {
+    t.notOk(may({ role: 'agent' }, permission), permission)
+  }
+})
+
+t.test('agents read what they asked for themselves, others read everything', async (t) => {
+  const of = (requester: string) => ({ requester })
+  t.ok(mayRead({ name: 'bot', role: 'agent' }, of('bot')))
+  t.notOk(mayRead({ name: 'bot', role: 'agent' }, of('Bot')))
+  t.notOk(mayRead({ name: 'bot', role: 'agent' }, of('')))
+  for (const role of ['operator', 'auditor', 'admin'] as const) t.ok(mayRead({ name: 'x', role }, of('bot')), role)
+  t.ok(mayRead(anyone, of('bot')))
+})
+
+t.test('what was asked for is claimed by whoever asked, whatever else others may do', async (t) => {
+  for (const role of roles) {
+    t.ok(isOwn({ name: 'bot', role }, { requester: 'bot' }), role)
+    t.notOk(isOwn({ name: 'other', role }, { requester: 'bot' }), role)
+  }
+  t.ok(isOwn(anyone, { requester: 'bot' }))
+})

@@ -1,0 +1,386 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import t from 'tap'
+import { isMap, isSeq, parse as parseYaml, parseDocument } from 'yaml'
+import { operators } from '../../src/policy/condition.js'
+import { readRules, ruleSettings } from '../../src/policy/file.js'
+import { highRiskActions } from '../../src/policy/risk.js'
+
+function mistakesOf(text: string): string[] {
+  const read = readRules(text)
+  return 'mistakes' in read ? read.mistakes : []
+}
+
+function warningsOf(text: string): string[] {
+  const read = readRules(text)
+  if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
+  return read.warnings
+}
+
+function rulesOf(text: string) {
+  const read = readRules(text)
+  if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
+  return read.rules
+}
+
+const groups = 'groups: { sec: [ann, bo], ops: [bo, cy], one: [ann] }\n'
+/** One rule for `a` with this setting, on line 3. */
+const withSetting = (setting: string) => `${groups}rules:\n  - { action: a, ${setting} }\n`
+
+t.test('what is no rules file says so', async (t) => {
+  const cases: [string, RegExp][] = [
+    ['', /^line 1: the file is empty/],
+    ['# only a comment\n', /^line \d: the file is empty/],
+    ['null', /must hold `rules:`/],
+    ['- a\n- b\n', /^line 1: the file must hold `rules:`/],
+    ['just text', /must hold `rules:`/],
+    ['groups: { a: [b] }\n', /there are no `rules`/],
+    ['rules:\n', /^line 1: `rules` must be a list/],
+    ['rules: { action: a }\n', /`rules` must be a list/],
+    ['rules:\n\t- action: a\n', /^line 2: there is a tab; indent with spaces/],
+    ['rules:\n  - action: [a\n', /^line \d: this is not YAML: /],
+    ['rules: []\n---\nrules: []\n', /^line 2: a second document begins here/],
+    ['rule: []\n', /^line 1: there is no part of the file `rule`; did you mean `rules`\?/],
+    ['rules:\n  - action: a\n    risk: low\n    risk: high\n', /^line 4: this key stands twice/],
+    ['rules:\n  - action: *_prod\n', /^line 2: YAML reads a \* .* quotes/],
+    ['rules:\n  - action: *\n', /^line 2: YAML reads a \* .* quotes/],
+    ['rules:\n  - action: !thing a\n', /^line 2: this is not YAML/],
+    ['rules:\n  - ? [a, b]\n    : c\n', /line 2/],
+    ['rules:\n  - just text\n', /^line 2: a rule must be made of settings/],
+    ['rules:\n  -\n', /^line 2: a rule must be made of settings/],
+    ['rules:\n  - risk: low\n', /^line 2: this rule has no `action`/],
+    [`rules: [${Array.from({ length: 1001 }, (_, i) => `{ action: a${i} }`).join(', ')}]`, /more than 1000 rules/],
+  ]
+  for (const [text, expected] of cases) t.match(mistakesOf(text)[0], expected, JSON.stringify(text.slice(0, 60)))
+})
+
+t.test('every mistake of a file is listed, in order, with its line', async (t) => {
+  const text = `groups:
+  sec: [ann, ann]
+rules:
+  - action: a
+    aprovals: 2
+    risk: huge
+  - action: b
+    approvals: { sek: 1 }
+    when:
+      amount: { greter_than: 5 }
+      host: { greater_than: '5' }
+  - name: x
+    risk: low
+    risk: high
+`
+  t.same(mistakesOf(text), [
+    'line 2: ann stands twice in group `sec`; remove one',
+    'line 5: there is no setting `aprovals`; did you mean `approvals`?',
+    'line 6: `risk` must be one of low, normal, high',
+    'line 8: there is no group `sek`; did you mean `sec`?',
+    'line 10: there is no comparison `greter_than`; did you mean `greater_than`?',
+    'line 11: `greater_than` compares numbers, without quotes',
+    'line 12: this rule has no `action`; say which actions it is for',
+    'line 14: this key stands twice in the same place; remove one',
+  ])
+})
+
+/** A setting that is wrong, and what is said about it. */
+const wrong: [string, RegExp][] = [
+  ['name: ""', /`name` must not be empty/],
+  ['name: 5', /`name` must be text; put it in quotes/],
+  ['name: " x"', /must not begin or end with a space/],
+  ['name: "a\\u200bb"', /invisible/],
+  ['name: "a\\nb"', /one line/],
+  ['name: default', /"default" is the name of a built-in rule/],
+  ['name: high risk', /"high risk" is the name of a built-in rule/],
+  [`name: ${'x'.repeat(201)}`, /at most 200/],
+  ['risk: 3', /one of low, normal, high/],
+  ['risk: High', /one of low, normal, high/],
+  ['risk:', /`risk` has no value/],
+  ['approvals: 0', /whole number from 1 to 10/],
+  ['approvals: 11', /whole number from 1 to 10/],
+  ['approvals: 1.5', /whole number from 1 to 10/],
+  ['approvals: "2"', /whole number from 1 to 10/],
+  ['approvals: [sec]', /whole number from 1 to 10/],
+  ['approvals: {}', /must be 1 to 10 together/],
+  ['approvals: { sec: 0 }', /`sec` must be a whole number/],
+  ['approvals: { sec: 1, nobody: 1 }', /there is no group `nobody`/],
+  ['approvals: { sec: 3 }', /can never be given: there are too few people in sec/],
+  ['approvals: { sec: 2, ops: 2 }', /can never be given/],
+  ['approvals: { sec: 2, one: 1 }', /can never be given/],
+  ['approvals: 3, deciders: [group:sec]', /3 different people must approve, but `deciders` names 2/],
+  ['approvals: 2, deciders: [ann, ann, group:one]', /2 different people must approve, but `deciders` names 1/],
+  ['approvals: { sec: 1 }, deciders: [cy]', /too few people in sec who may decide/],
+  ['deciders: []', /`deciders` must not be empty/],
+  ['deciders: [""]', /each of `deciders` must not be empty/],
+  ['deciders: [5]', /must be text/],
+  ['deciders: { a: b }', /must be text/],
+  ['deciders: [group:ops, group:opps]', /there is no group `opps`; did you mean `ops`/],
+  ['timeout: 0', /`timeout` must be a whole number from 1 to 604800/],
+  ['timeout: 604801', /whole number from 1 to 604800/],
+  ['timeout: {}', /must not be empty/],
+  ['timeout: { usual: 5 }', /there is no part of `timeout` `usual`; there is default, min, max/],
+  ['timeout: { min: 10, max: 5 }', /`min` must not be above `max`/],
+  ['timeout: { default: 5, min: 10 }', /`default` must not be below `min` or above `max`/],
+  ['timeout: { default: 50, max: 10 }', /`default` must not be below `min` or above `max`/],
+  ['timeout: { max: soon }', /`max` must be a whole number/],
+  ['whitelist: yes', /`whitelist` must be true or false/],
+  ['whitelist: true, risk: high', /`risk: high` is never whitelisted/],
+  ['whitelist: true, approvals: 2', /cannot stand for these approvals/],
+  ['whitelist: true, approvals: { sec: 1 }', /cannot stand for these approvals/],
+  ['rate_limit: 5', /`rate_limit` needs both/],
+  ['rate_limit: { max: 5 }', /`rate_limit` needs both/],
+  ['rate_limit: { max: 0, window_seconds: 5 }', /`max` must be a whole number from 1 to 1000000000/],
+  ['rate_limit: { max: 1, window_seconds: 31536001 }', /`window_seconds` must be a whole number from 1 to 31536000/],
+  ['reason_required: both', /must be true, false, approve or deny/],
+  ['typed_confirmation: 1', /must be true or false/],
+  ['own_requests: "true"', /must be true or false/],
+  ['open_limit: 0', /whole number from 1 to 1000000/],
+  ['open_limit: 1000001', /whole number from 1 to 1000000/],
+  ['merge_identical: on', /must be true or false/],
+  ['refuse_after_denial: true', /whole number from 1 to 31536000/],
+  ['refuse_after_denial: 31536001', /whole number from 1 to 31536000/],
+  ['openLimit: 5', /there is no setting `openLimit`; did you mean `open_limit`/],
+  ['colour: red', /there is no setting `colour`; there is name, action, when/],
+  ['__proto__: 5', /there is no setting `__proto__`/],
+  ['when: {}', /`when` needs a condition/],
+  ['when: amount', /`when` needs a condition/],
+  ['when:', /`when` has no value/],
+  ['when: { a: }', /`a` has nothing to compare with/],
+  ['when: { a: [1, 2] }', /`a` must be a single value/],
+  ['when: { a: {} }', /compared with nothing/],
+  ['when: { a: { every: true } }', /compared with nothing/],
+  ['when: { a..b: 1 }', /the path `a..b` has a place with no name/],
+  ['when: { a: { equals: { b: 1 } } }', /`equals` must be a single value/],
+  ['when: { a: { equals: } }', /`equals` has no value/],
+  ['when: { a: .inf }', /no number that JSON can hold/],
+  ['when: { a: 12345678901234567890 }', /no number that JSON can hold/],
+  ['when: { a: { in: x } }', /`in` needs a list/],
+  ['when: { a: { in: [] } }', /`in` needs a list/],
+  ['when: { a: { in: [[1]] } }', /each value of `in` must be a single value/],
+  ['when: { a: { at_least: true } }', /`at_least` compares numbers/],
+  ['when: { a: { matches: 5 } }', /`matches` needs text/],
+  ['when: { a: { exists: 1 } }', /`exists` must be true or false/],
+  ['when: { a: { exists: false, equals: 5 } }', /`exists: false` leaves nothing to compare/],
+  ['when: { a: { equals: 5, every: true } }', /`every` needs a path with a \*/],
+]
+t.test('each setting that is wrong is a mistake, and says what would be right', async (t) => {
+  for (const [setting, expected] of wrong) {
+    const [first = 'no mistake'] = mistakesOf(withSetting(setting))
+    t.match(first, expected, setting)
+    t.match(first, /^line 3: /)
+  }
+})
+
+t.test('patterns and groups that are wrong are mistakes', async (t) => {
+  const cases: [string, RegExp][] = [
+    ['rules: [{ action: [] }]', /`action` must not be empty/],
+    ['rules: [{ action: 5 }]', /`action` must be text/],
+    ['rules: [{ action: " a" }]', /must not begin or end with a space/],
+    ['rules: [{ action: [a, a] }]', /`a` stands twice/],
+    [`rules: [{ action: ${'x'.repeat(1001)} }]`, /at most 1000/],
+    ['rules: [{ action: default }]', /built-in rule/],
+    ['rules: [{ action: a }, { action: a }]', /another rule with the name "a"; give this one a `name`/],
+    ['groups: [a]\nrules: []', /`groups` must have one line for each group/],
+    ['groups: { a: [] }\nrules: []', /group `a` must not be empty/],
+    ['groups: { a: }\nrules: []', /group `a` must not be empty/],
+    ['groups: { a: [""] }\nrules: []', /must not be empty/],
+    ['groups: { "": [x] }\nrules: []', /a group needs a name/],
+    ['groups: { a: [group:b], b: [x] }\nrules: []', /a group cannot hold group:b/],
+  ]
+  for (const [text, expected] of cases) t.match(mistakesOf(text)[0], expected, text.slice(0, 60))
+})
+
+t.test('a rule that names a high-risk action cannot make it laxer', async (t) => {
+  for (const action of [...highRiskActions, 'Delete-Data', '[harmless, rotate keys]']) {
+    for (const setting of ['whitelist: true', 'risk: low', 'risk: normal', 'own_requests: true']) {
+      t.match(
+        mistakesOf(`rules: [{ action: ${action}, ${setting} }]`)[0],
+        /is a high-risk action/,
+        `${action} ${setting}`,
+      )
+    }
+    t.same(mistakesOf(`rules: [{ action: ${action}, whitelist: false, risk: high, approvals: 2 }]`), [])
+  }
+  t.same(rulesOf('rules: [{ action: delete_data }]')[0]!.terms, {
+    rule: 'delete_data',
+    risk: 'high',
+    approvals: 1,
+    seats: [],
+    deciders: null,
+    mayWhitelist: false,
+    reasonFor: [],
+    mustType: false,
+    allowsOwn: false,
+  })
+})
+
+t.test('people who are in two groups fill one seat, wherever they are needed', async (t) => {
+  const [rule] = rulesOf(withSetting('approvals: { sec: 1, ops: 2 }'))
+  t.equal(rule!.terms.approvals, 3, 'ann for sec, bo and cy for ops')
+  t.same(mistakesOf(withSetting('approvals: { sec: 1, ops: 1, one: 1 }')), [], 'bo, cy and ann')
+})
+
+t.test('a timeout takes what it does not say from what is built in, moved as far as needed', async (t) => {
+  const timeoutOf = (setting: string) => rulesOf(withSetting(`timeout: ${setting}`))[0]!.limits.timeout
+  t.same(timeoutOf('60'), { default: 60, min: 30, max: 3600 })
+  t.same(timeoutOf('5'), { default: 5, min: 5, max: 3600 })
+  t.same(timeoutOf('7200'), { default: 7200, min: 30, max: 7200 })
+  t.same(timeoutOf('{ max: 120 }'), { default: 120, min: 30, max: 120 })
+  t.same(timeoutOf('{ max: 10 }'), { default: 10, min: 10, max: 10 })
+  t.same(timeoutOf('{ min: 5000 }'), { default: 5000, min: 5000, max: 5000 })
+  const part = fc.option(fc.integer({ min: 1, max: 604_800 }), { nil: undefined })
+  fc.assert(
+    fc.property(fc.record({ default: part, min: part, max: part }), (given) => {
+      const parts = Object.entries(given).filter(([, value]) => value !== undefined)
+      fc.pre(parts.length > 0)
+      const read = readRules(withSetting(`timeout: { ${parts.map(([key, value]) => `${key}: ${value!}`).join(', ')} }`))
+      if ('mistakes' in read) return true
+      const { default: usual, min, max } = read.rules[0]!.limits.timeout
+      return min <= usual && usual <= max && parts.every(([key, value]) => value === { default: usual, min, max }[key])
+    }),
+  )
+})
+
+t.test('a null that is written out is a value', async (t) => {
+  const [rule] = rulesOf(withSetting('when: { a: null, b: { equals: ~ } }'))
+  t.ok(rule!.when.every(({ holds }) => holds({ a: null, b: null })))
+})
+
+t.test('conditions on what every object inherits are kept', async (t) => {
+  const [rule] = rulesOf(withSetting('when: { __proto__: 1, constructor: { exists: true } }'))
+  t.same(
+    rule!.when.map(({ path }) => path),
+    ['__proto__', 'constructor'],
+  )
+  t.notOk(rule!.when.some(({ holds }) => holds({})))
+})
+
+t.test('a rule that never gets its turn is worth a warning', async (t) => {
+  const cases: [string, RegExp | null][] = [
+    [
+      '{ action: "*", whitelist: false }, { name: b, action: b }',
+      /^line 1: rule "b" can never apply: .* "\*" before it/,
+    ],
+    ['{ action: a_* }, { name: b, action: [a_b, a_c*] }', /"b" can never apply/],
+    ['{ action: a }, { action: b }, { name: both, action: [a, b] }', /"both" can never apply: .* "a" and "b"/],
+    ['{ action: delete_data }, { name: other, action: DeleteData }', /"other" can never apply/],
+    ['{ action: a }, { name: both, action: [a, b] }', null],
+    ['{ name: if, action: a, when: { x: 1 } }, { action: a }', null],
+    ['{ action: a_b }, { action: a_* }', null],
+  ]
+  for (const [rules, expected] of cases) {
+    const warnings = warningsOf(`rules: [${rules}]`)
+    if (expected === null) t.same(warnings, [], rules)
+    else t.match(warnings[0], expected, rules)
+  }
+})
+
+t.test('a strict rule that can be dodged is worth a warning, in the safe order it is not', async (t) => {
+  const strict = 'name: strict, action: pay_*, approvals: 2'
+  const lax = 'name: lax, action: pay_*'
+  const cases: [string, RegExp | null][] = [
+    [
+      `{ ${strict}, when: { amount: { at_least: 9 } } }, { ${lax} }`,
+      /"strict" is stricter than rule "lax" .*leaving out amount/,
+    ],
+    [`{ ${strict}, when: { amount: { at_least: 9 } } }, { name: lax, action: "*" }`, /stricter than rule "lax"/],
+    [`{ ${strict}, when: { a: 1, b: 2 } }`, /stricter than what is built in .*leaving out a or b/],
+    ['{ name: s, action: rotate_keys, approvals: 2, when: { a: 1 } }', /stricter than what is built in/],
+    [`{ ${strict}, when: { a: 1 } }, { name: other, action: buy }, { name: safe, action: pay_*, approvals: 2 }`, null],
+    [`{ ${lax}, when: { amount: { at_most: 9 } } }, { ${strict} }`, null],
+    [`{ ${strict} }, { name: rest, action: "*" }`, null],
+    ['{ name: s, action: rotate_keys, when: { a: 1 }, timeout: 60 }', null],
+  ]
+  for (const [rules, expected] of cases) {
+    const warnings = warningsOf(`rules: [${rules}]`)
+    if (expected === null) t.same(warnings, [], rules)
+    else t.match(warnings[0], expected, rules)
+  }
+  for (const setting of [
+    'risk: high',
+    'deciders: [ann]',
+    'whitelist: false',
+    'typed_confirmation: true',
+    'reason_required: deny',
+    'approvals: { sec: 1 }',
+  ]) {
+    const rules = `rules: [{ name: s, action: a, when: { x: 1 }, ${setting} }, { name: l, action: a }]`
+    t.equal(warningsOf(groups + rules).length, 1, setting)
+  }
+})
+
+t.test('a laxer rule that is too easily met is worth a warning', async (t) => {
+  const before = (when: string) =>
+    warningsOf(`rules: [{ name: l, action: a, when: { ${when} } }, { action: a, approvals: 2 }]`)
+  t.match(before('"items.*.price": { at_most: 5 }'), [/one of items\.\*\.price is enough .*every: true/])
+  t.match(before('dangerous: { exists: false }'), [/"l" is laxer .* an agent can leave it out/])
+  t.same(before('"items.*.price": { at_most: 5, every: true }'), [])
+  t.match(warningsOf('rules: []'), [/there are no rules/])
+})
+
+t.test('whatever the text, it is rules or mistakes, never an exception', async () => {
+  const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
+  const rule = fc.dictionary(fc.constantFrom(...ruleSettings, 'x'), fc.oneof(scalar, fc.jsonValue({ maxDepth: 3 })))
+  const text = fc.oneof(
+    fc.string(),
+    fc.jsonValue().map((value) => JSON.stringify(value)),
+    fc.array(rule, { maxLength: 4 }).map((rules) => JSON.stringify({ groups: { g: ['a'] }, rules })),
+  )
+  fc.assert(
+    fc.property(text, (one) => {
+      const read = readRules(one)
+      return 'mistakes' in read
+        ? read.mistakes.every((line) => /^line [1-9]\d*: \S/.test(line))
+        : read.rules.length >= 0
+    }),
+    { numRuns: 500 },
+  )
+})
+
+const sample = readFileSync(fileURLToPath(new URL('../../../holdpoint.rules.sample.yaml', import.meta.url)), 'utf8')
+
+t.test('the sample is valid, without a warning', async (t) => {
+  t.same(warningsOf(sample), [])
+})
+
+t.test('the sample shows every setting and every comparison', async (t) => {
+  const named = new Set<string>()
+  const collect = (node: unknown) => {
+    if (isSeq(node)) node.items.forEach(collect)
+    if (!isMap(node)) return
+    for (const { key, value } of node.items) {
+      named.add(String(key))
+      collect(value)
+    }
+  }
+  collect(parseDocument(sample).contents)
+  t.same(
+    ruleSettings.filter((setting) => !named.has(setting)),
+    [],
+  )
+  t.same(
+    [...operators, 'every'].filter((word) => !sample.includes(word)),
+    [],
+  )
+})
+
+t.test('in the sample every rule has what helps against tiredness, and the last one is for everything', async (t) => {
+  const { rules } = parseYaml(sample) as { rules: Record<string, unknown>[] }
+  for (const rule of rules) {
+    t.match(rule, { open_limit: Number, merge_identical: true, refuse_after_denial: Number }, String(rule.name))
+  }
+  t.match(rules.at(-1), { action: '*', whitelist: false, when: undefined })
+})
+
+const manual = readFileSync(fileURLToPath(new URL('../../../docs/rules.md', import.meta.url)), 'utf8')
+
+t.test('the manual has a row for every setting and every comparison', async (t) => {
+  const rows = [...manual.matchAll(/^\| `(\w+)` +\| \S/gm)].map(([, name]) => name!)
+  t.same(rows.toSorted(), [...ruleSettings, ...operators, 'every'].toSorted())
+})
+
+t.test('the examples in the manual are valid', async (t) => {
+  const examples = [...manual.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!)
+  t.ok(examples.length > 0)
+  for (const text of examples.filter((one) => one.includes('rules:'))) t.same(warningsOf(text), [], text)
+})

@@ -1,0 +1,556 @@
+// What the pages say, and what no text of others can make them say.
+import { Script } from 'node:vm'
+import fc from 'fast-check'
+import t from 'tap'
+import { shortDigest } from '../../src/core/digest.js'
+import type { Confirmation, Execution, Outcome, Terms } from '../../src/core/model.js'
+import { assets } from '../../src/web/assets.js'
+import { pageHeaders } from '../../src/web/headers.js'
+import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
+import { lengthInWords } from '../../src/web/time.js'
+import { askedAt, denied, deploy, example, hostile, id, pageOf, resolved, vote } from './examples.js'
+
+const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
+const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
+
+/** Hidden characters as the pages mark them, and as nothing else can. */
+const codePoints = /<mark(?: title="[A-Za-z -]+")?>(U\+[0-9A-F]{4,6}(?: ×\d+)?|\d+ hidden, shown as \ufffd:)<\/mark>/g
+
+/** The words of a page as a reader sees them: no tags, one space for any white space, hidden characters in brackets. */
+function wordsOf(page: string): string {
+  const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" }
+  return page
+    .replace(/<(script|noscript|title)\b[\s\S]*?<\/\1>/g, '')
+    .replace(codePoints, '[$1]')
+    .replace(/<(?!\/?(b|i|bdi|span|code|wbr|time)\b)[^>]*>/g, ' ')
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(lt|gt|amp|quot|#39);/g, (_, name: string) => entities[name]!)
+    .replace(/\s+/g, ' ')
+}
+
+/** Every tag, with the names of its attributes and with the values that give them power. */
+function tagsOf(page: string): string[] {
+  return [...page.replace(codePoints, '').matchAll(/<[^>]*>/g)].map(([tag]) =>
+    tag.replace(/\s+/g, ' ').replace(/ (value|data-[a-z]+|class)="[^"]*"/g, ' $1'),
+  )
+}
+
+t.test('the page says everything that is decided on', async (t) => {
+  const words = wordsOf(render(deploy))
+  for (const text of [
+    'Waiting for a decision',
+    'High risk',
+    'deploy_production',
+    '27 minutes 52 seconds left to decide, until 2026-03-12 14:32:10 UTC',
+    'Release billing-api 4.18.0 to production.',
+    '"service" "billing-api"',
+    '"version" object of 3',
+    '"rows" 2104377',
+    '"regions" list of 2',
+    '0 "eu-north-1"',
+    '"reversible" false',
+    '"notify" []',
+    'Requester release-agent says it acts as Jonas (release manager), which is not verified',
+    'Session release-2026-03-12',
+    'Rule production changes, high risk',
+    'Approvals needed 2, from different people 1 from platform (maria.lindqvist, tom.okafor) 1 from finance',
+    'May decide maria.lindqvist, tom.okafor, ines.castro, paul.weber, but not whoever asked',
+    'Asked 2026-03-12 14:02:10 UTC',
+    `ID ${id}`,
+    `Digest ${deploy.digest} SHA-256 over action, details, requester and session`,
+    'Votes so far 1 of 2 approvals.',
+    'Approved by ines.castro 2026-03-12 14:03:11 UTC, through Telegram Reason: Checked the numbering with the auditors.',
+    'You are maria.lindqvist',
+  ]) {
+    t.ok(words.includes(text), text)
+  }
+  t.match(render(deploy), `<b>${shortDigest(deploy.digest)}</b>`, 'the digits that messages show stand out')
+  t.match(render(deploy), '<time datetime="2026-03-12T14:32:10.000Z">')
+  t.notMatch(words, 'This service is open')
+})
+
+t.test('while no key exists every page says that the service is open', async (t) => {
+  const open = { isOpen: true, viewer: null, signOut: null }
+  for (const page of [
+    render(deploy, open),
+    render(denied, open),
+    listPage({ ...open, items: [], now: askedAt, moreUrl: null, startUrl: null }),
+    signInPage({ csrf: '', next: '/', problem: null, isOpen: true }),
+    messagePage({ ...open, title: 'Not found', text: 'There is no such page.' }),
+  ]) {
+    t.match(page, 'This service is open.</b> No key exists yet, so everyone on this machine can see and decide')
+  }
+})
+
+const verdictsIn = (page: string) =>
+  [...page.matchAll(/<input\s+type="radio"\s+name="verdict"\s+value="(\w+)"\s+required/g)].map(([, verdict]) => verdict)
+
+t.test('the form offers what the rule allows, and nothing is chosen beforehand', async (t) => {
+  const all = ['approve', 'approve_session', 'approve_always', 'deny']
+  const cases: [Confirmation, string[]][] = [
+    [example(), all],
+    [example({ sessionKey: '' }), ['approve', 'approve_always', 'deny']],
+    [example({}, { mayWhitelist: false }), ['approve', 'deny']],
+    [example({}, { approvals: 2 }), ['approve', 'deny']],
+  ]
+  for (const [confirmation, verdicts] of cases) {
+    const page = render(confirmation)
+    t.same(verdictsIn(page), verdicts)
+    t.notMatch(page, /\bchecked\b/)
+    t.match(page, /<form method="post" action="\/page" id="decision-form"/)
+    t.match(page, '<input type="hidden" name="csrf" value="token" />')
+  }
+})
+
+t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
+  const form = { action: '/page', csrf: 'c', verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' }
+  const page = render(example({}, { mustType: true }), { decision: { form } })
+  t.match(page, /value="deny"\s+required checked/)
+  t.equal([...page.matchAll(/ checked/g)].length, 1)
+  t.match(page, />\n\n&lt;\/textarea&gt;&lt;b&gt;no<\/textarea>/)
+  t.match(page, 'value="&quot;&gt;&lt;i&gt;"')
+  const odd = { action: '/page', csrf: 'c', verdict: 'approve_session' }
+  t.notMatch(render(example({ sessionKey: '' }), { decision: { form: odd } }), / checked/)
+})
+
+t.test('the form says for which verdict a reason is needed', async (t) => {
+  const labels: [Terms['reasonFor'], string, boolean][] = [
+    [[], '(optional)', false],
+    [['deny'], '(required to deny)', false],
+    [['approve'], '(required to approve)', false],
+    [['approve', 'deny'], '(required)', true],
+  ]
+  for (const [reasonFor, label, isRequired] of labels) {
+    const page = render(example({}, { reasonFor }))
+    t.match(page, `Reason <span class="need">${label}</span>`)
+    t.equal(/<textarea[^>]* required[ \n]/.test(page), isRequired, label)
+  }
+})
+
+t.test('the name of the action is asked for where the rule wants it typed', async (t) => {
+  t.match(render(example({}, { mustType: true })), 'To approve, type the name of the action')
+  t.notMatch(render(example()), 'name="typed"')
+})
+
+t.test('who may not decide is told why, and gets no form', async (t) => {
+  const page = render(deploy, { decision: { why: 'You asked for this, so somebody else must decide.' } })
+  t.match(page, 'You asked for this, so somebody else must decide.')
+  t.notMatch(page, 'decision-form')
+  t.notMatch(page, 'name="verdict"')
+})
+
+t.test('a resolved confirmation says what stands, who did it, when and why', async (t) => {
+  const two = { ...deploy, votes: [vote('ines'), vote('tom')] }
+  const cases: [Confirmation, RegExp][] = [
+    [denied, /Denied By paul\.weber at 2026-03-12 14:03:45 UTC, through the API\. .* Reason: This IBAN is not/],
+    [
+      resolved(example(), 'approved', 'alice'),
+      /Approved By alice at .* Not begun yet\. It may begin until 2026-03-12 14:18:45/,
+    ],
+    [resolved(two, 'approved', 'tom'), /Approved By ines and tom at/],
+    [resolved(example(), 'cancelled', 'newsletter-agent', 'typo'), /Cancelled By newsletter-agent at .* Reason: typo/],
+    [
+      resolved(example(), 'auto_approved', 'whitelist:g1'),
+      /Approved automatically By whitelist:g1 at .*nobody was asked/,
+    ],
+    [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
+  ]
+  for (const [confirmation, expected] of cases) {
+    const page = render(confirmation)
+    t.match(wordsOf(page), expected)
+    t.notMatch(page, 'decision-form')
+    t.notMatch(page, 'data-left', 'no time runs')
+  }
+})
+
+t.test('an approval says what became of it', async (t) => {
+  const states: [Execution['state'], RegExp][] = [
+    ['unclaimed', /Not begun yet\./],
+    ['lapsed', /Never begun: the approval was good until/],
+    ['claimed', /Begun at .* A report is due by/],
+    ['unreported', /no report came by .* Whether it was done is not known\./],
+    ['succeeded', /Reported as done at .* all fine/],
+    ['failed', /Reported as failed at .* all fine/],
+  ]
+  const done = resolved(example(), 'approved', 'alice')
+  for (const [state, expected] of states) {
+    const execution = {
+      state,
+      claimBy: askedAt + 1,
+      claimedAt: askedAt + 2,
+      reportBy: askedAt + 3,
+      reportedAt: askedAt + 4,
+      message: state === 'succeeded' || state === 'failed' ? 'all fine' : null,
+    }
+    t.match(wordsOf(render({ ...done, execution })), expected)
+  }
+})
+
+t.test('what just happened is said first, a problem as an alert', async (t) => {
+  t.match(
+    render(deploy, { message: { kind: 'problem', text: 'A <reason> is needed.' } }),
+    /role="alert"[\s\S]*A &lt;reason&gt;/,
+  )
+  t.match(render(denied, { message: { kind: 'done', text: 'Sent.' } }), /class="notice done" role="status"/)
+})
+
+t.test('the list shows what waits, next deadline first', async (t) => {
+  const items = [
+    { confirmation: example({ action: 'later', timeoutSeconds: 300 }), url: '/c/2?a=1&b' },
+    { confirmation: { ...deploy, deadline: askedAt + 60_000 }, url: '/c/1' },
+  ]
+  const page = listPage({ ...frame, items, now: askedAt, moreUrl: '/?cursor=a&b', startUrl: null })
+  t.match(wordsOf(page), /deploy_production .* 1 minute left · asked by release-agent · 1 of 2 approvals later /)
+  t.match(page, 'href="/c/2?a=1&amp;b"')
+  t.match(page, '<a href="/?cursor=a&amp;b">More that wait</a>')
+  t.notMatch(page, 'From the start')
+  const empty = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null })
+  t.match(empty, 'Nothing waits for a person right now.')
+  t.notMatch(empty, 'More that wait')
+  const end = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: '/' })
+  t.match(end, 'Nothing more waits right now.')
+  t.match(end, '<a href="/">From the start</a>')
+})
+
+t.test('signing in asks for a key and remembers where to go on', async (t) => {
+  const page = signInPage({ csrf: 'c', next: '/c/1?"', problem: 'That key is not known.', isOpen: false })
+  t.match(page, '<form method="post" action="/login"')
+  t.match(page, /type="password"\s+id="key"\s+name="key"\s+required\s+autocomplete="current-password"/)
+  t.match(page, 'name="next" value="/c/1?&quot;"')
+  t.match(page, /role="alert"[\s\S]*That key is not known\./)
+})
+
+t.test('the time left is in words of its two largest units', async (t) => {
+  const cases: [number, string][] = [
+    [-5, '0 seconds'],
+    [0, '0 seconds'],
+    [1, '1 second'],
+    [61_000, '1 minute 1 second'],
+    [3_600_000, '1 hour'],
+    [3_605_000, '1 hour'],
+    [90_061_000, '1 day 1 hour'],
+  ]
+  for (const [ms, words] of cases) t.equal(lengthInWords(ms), words)
+})
+
+// Each line: a text, and how it must look.
+const inert: [string, string][] = [
+  ['<script>alert(1)</script>', '<script>alert(1)</script>'],
+  ['</details></ul></main>', '</details></ul></main>'],
+  ['" onclick="x', '" onclick="x'],
+  ["' autofocus onfocus='x", "' autofocus onfocus='x"],
+  ['<!-- ', '<!-- '],
+  [']]><![CDATA[', ']]><![CDATA['],
+  ['&lt;b&gt; &#60; &amp;', '&lt;b&gt; &#60; &amp;'],
+  ['</textarea></title><img src=x onerror=x>', '</textarea></title><img src=x onerror=x>'],
+  ['a\u202eb', 'a[U+202E]b'],
+  ['a\u2067b\u2069', 'a[U+2067]b[U+2069]'],
+  ['a\u200bb\u200db', 'a[U+200B]b[U+200D]b'],
+  ['a\u0000\u0008\u001b\u007f\u0085', 'a[U+0000][U+0008][U+001B][U+007F][U+0085]'],
+  ['a\u2028b\u2029c\rd', 'a[U+2028]b[U+2029]c[U+000D]d'],
+  ['a\ud800b', 'a[U+D800]b'],
+  ['a\u{e0041}b\ufeff', 'a[U+E0041]b[U+FEFF]'],
+  ['soft\u00adhyphen', 'soft[U+00AD]hyphen'],
+  ['<\u200c&\u200d', '<[U+200C]&[U+200D]'],
+  [`z${'\u0301'.repeat(10)}`, `z${'\u0301'.repeat(8)}[U+0301 ×2]`],
+  ['U+202E', 'U+202E'],
+  ['<mark>U+202E</mark>', '<mark>U+202E</mark>'],
+  ['a\u007f\u007f\u007fb\u007f', 'a[U+007F ×3]b[U+007F]'],
+  ['a\u200d\u200db', 'a[U+200D ×2]b'],
+  ['\u{e0041}\u{e0041}\u{e0042}', '[U+E0041 ×2][U+E0042]'],
+  ['\ud800\ud800\ud800\udc00', '[U+D800 ×2]\ud800\udc00'],
+  ['×3', '×3'],
+  ['می‌خواهم 👩‍👩‍👧', 'می‌خواهم 👩‍👩‍👧'],
+]
+t.test('hostile text is inert and its hidden characters are seen, in every place', async (t) => {
+  for (const [text, looks] of inert) {
+    const words = wordsOf(render(saying(text)))
+    const count = words.split(looks).length - 1
+    t.ok(count >= placesOf('x').length, `${looks} is seen ${count} times`)
+  }
+})
+
+t.test('of very many hidden characters the first are written out, and the rest is seen and counted', async (t) => {
+  const pair = '\u007f\u200b'
+  const enough = wordsOf(render(example({ description: pair.repeat(1000) })))
+  t.match(enough, '[U+007F][U+200B]')
+  t.notMatch(enough, '\ufffd')
+  const over = wordsOf(render(example({ description: `${pair.repeat(1000)}a\u007f\u007fb\u200bc` })))
+  t.match(over, '[3 hidden, shown as \ufffd:]')
+  t.match(over, 'a\ufffd\ufffdb\ufffdc')
+  t.match(wordsOf(render(example({ description: '\u007f'.repeat(60) }))), '[U+007F ×60]')
+
+  const values = Array.from({ length: 300 }, () => `a${pair.repeat(5)}`)
+  const details = wordsOf(render(example({ details: JSON.stringify({ values, end: `${pair}z` }) })))
+  t.match(details, '199 "a[U+007F]', 'the details have their room together')
+  t.match(details, `200 "[10 hidden, shown as \ufffd:]a${'\ufffd'.repeat(10)}"`)
+  t.match(details, '"end" "[2 hidden, shown as \ufffd:]\ufffd\ufffdz"')
+})
+
+t.test('no request of 1 MiB makes a page that is more than a few times as large', async (t) => {
+  const worst = {
+    'one hidden character': '\u007f',
+    'hidden characters by turns': '\u007f\u0080',
+    'hidden ones, letters and line breaks': '\u007f\n\u200b&',
+    'combining marks': '\u0301',
+    'combining marks by turns': '\u0301\u0302',
+    'what must be escaped': '&',
+  }
+  for (const [name, unit] of Object.entries(worst)) {
+    const fill = (bytes: number) => unit.repeat(bytes / Buffer.byteLength(unit))
+    const bytes = 1024 * 1024
+    const values = Object.fromEntries(Array.from({ length: 9900 }, (_, index) => [`${index}`, fill(bytes / 9900)]))
+    for (const [place, confirmation] of Object.entries({
+      description: example({ description: fill(bytes) }),
+      values: example({ details: JSON.stringify(values) }),
+    })) {
+      const size = Buffer.byteLength(render(confirmation))
+      t.ok(size < 8 * bytes, `${name} as ${place}: ${(size / bytes).toFixed(1)} MiB`)
+    }
+  }
+})
+
+t.test('line breaks stay in prose and are shown in names', async (t) => {
+  const page = render(example({ action: 'a\n\tb', description: 'one\n\ttwo', requester: 'x\ny' }))
+  t.match(page, '<bdi dir="ltr">one\n\ttwo</bdi>')
+  t.match(wordsOf(page), 'a[U+000A][U+0009]b')
+  t.match(wordsOf(page), 'Requester x[U+000A]y')
+})
+
+/** The places where a confirmation holds what others wrote. */
+function placesOf(text: string): string[] {
+  return Array.from({ length: 15 }, () => text)
+}
+
+/** A confirmation that says nothing but these texts, one in each place. */
+function saying(...given: string[]): Confirmation {
+  const texts = given.length === 1 ? placesOf(given[0]!) : given
+  const [action, description, key, value, requester, requestedAs, session, callback, rule, group, member, ...rest] =
+    texts as [string, ...string[]]
+  const [by, reason, comment, item] = rest
+  // A prefix keeps keys apart, and names from being none.
+  return {
+    ...example(
+      {
+        action: `x${action}`,
+        description: description!,
+        details: JSON.stringify({ [`x${key}`]: value, nested: { [`y${key}`]: [item, [], {}] } }),
+        requester: `x${requester}`,
+        requestedAs: `x${requestedAs}`,
+        sessionKey: `x${session}`,
+        callbackUrl: callback!,
+      },
+      {
+        rule: rule!,
+        mustType: true,
+        seats: [{ group: group!, count: 1, members: [`x${member}`] }],
+        deciders: [`x${member}`],
+      },
+    ),
+    votes: [vote(`x${by}`, { reason: `x${reason}`, comment: `x${comment}` })],
+  }
+}
+
+const nasty = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({
+    unit: fc.constantFrom(
+      '<',
+      '>',
+      '"',
+      "'",
+      '&',
+      '/',
+      '=',
+      '`',
+      '-',
+      '!',
+      ' ',
+      '\n',
+      '\0',
+      'a',
+      '\u202e',
+      '\ud800',
+      '</',
+    ),
+    maxLength: 30,
+  }),
+  fc.constantFrom(...inert.map(([text]) => text)),
+)
+
+t.test('whatever others write, the page has the same tags as if they had written nothing of note', async (t) => {
+  const harmless = saying(...placesOf('text'))
+  const [plain, plainDone] = [tagsOf(render(harmless)), tagsOf(render(resolved(harmless, 'denied', 'xtext', 'xtext')))]
+  fc.assert(
+    fc.property(fc.array(nasty, { minLength: 16, maxLength: 16 }), ([by, ...texts]) => {
+      const confirmation = saying(...texts)
+      t.strictSame(tagsOf(render(confirmation, { viewer: `x${by}` })), plain)
+      const done = resolved(confirmation, 'denied', `x${by}`, `x${by}`)
+      t.strictSame(tagsOf(render(done)), plainDone)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+t.test('whatever others write, nothing hidden and no half character is left in a page', async () => {
+  const forbidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/
+  fc.assert(
+    fc.property(fc.array(nasty, { minLength: 15, maxLength: 15 }), (texts) => {
+      const page = render(saying(...texts))
+      return page.isWellFormed() && !forbidden.test(page)
+    }),
+  )
+})
+
+t.test('whatever text is in a message, a list or what was entered, it stays text', async () => {
+  const shape = (text: string) => [
+    ...tagsOf(messagePage({ ...frame, title: text, text })),
+    ...tagsOf(signInPage({ csrf: text, next: '/view/1', problem: text, isOpen: true })),
+    ...tagsOf(
+      listPage({
+        ...frame,
+        items: [{ confirmation: saying(text), url: '/c' }],
+        now: askedAt,
+        moreUrl: null,
+        startUrl: null,
+      }),
+    ),
+    ...tagsOf(
+      render(saying('text'), {
+        message: { kind: 'problem', text },
+        decision: { form: { action: '/page', csrf: text, reason: text, typed: text, verdict: text } },
+      }),
+    ),
+  ]
+  const plain = shape('text').join('')
+  fc.assert(fc.property(nasty, (text) => shape(text).join('') === plain))
+})
+
+t.test('any JSON is shown whole: as many members as it has, and every one of them unfolded', async () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), (details) => {
+      const page = render(example({ details: JSON.stringify(details) }))
+      const tree = /<h2 id="details-title">([\s\S]*?)<h2 id="facts-title">/.exec(page)![1]!
+      const folds = [...tree.matchAll(/<details/g)].length
+      const [members, containers] = count(JSON.parse(JSON.stringify(details)))
+      return (
+        [...tree.matchAll(/<li>/g)].length === members &&
+        folds === containers &&
+        folds === [...tree.matchAll(/<details open/g)].length
+      )
+    }),
+  )
+})
+
+/** How many members there are at all levels, and how many of them have members themselves. */
+function count(value: unknown): [number, number] {
+  let [members, containers] = [0, 0]
+  for (const one of Object.values(value as object) as unknown[]) {
+    members += 1
+    if (typeof one !== 'object' || one === null || Object.keys(one).length === 0) continue
+    const [inner, more] = count(one)
+    members += inner
+    containers += 1 + more
+  }
+  return [members, containers]
+}
+
+t.test('ten thousand values and 64 levels are written in a blink', async (t) => {
+  let deep: unknown = 'bottom'
+  for (let level = 0; level < 64; level++) deep = level % 2 === 0 ? { k: deep } : [deep]
+  const values = Array.from({ length: 10_000 }, (_, index) => ({ index, text: `value <${index}>` }))
+  const confirmation = example({ details: JSON.stringify({ values, deep }) })
+  const start = performance.now()
+  const page = render(confirmation)
+  const took = performance.now() - start
+  t.ok(took < 2000, `${Math.round(took)} ms`)
+  t.match(page, 'value &lt;9999&gt;')
+  t.match(wordsOf(page), '"bottom"')
+  t.match(page, 'list of 1, level 64')
+})
+
+t.test('a title is short, whatever the action is called', async (t) => {
+  const page = render(example({ action: `</title>\u202e${'long '.repeat(200)}` }))
+  const title = /<title>([\s\S]*?)<\/title>/.exec(page)![1]!
+  t.ok(title.length < 150, title)
+  t.match(title, /^Waiting for a decision: &lt;\/title&gt;\\u\{202e\}long /)
+})
+
+t.test('no page has a script, a style or a handler in it, and none needs JavaScript to decide', async (t) => {
+  for (const page of [
+    render(deploy),
+    render(hostile),
+    render(denied),
+    listPage({
+      ...frame,
+      items: [{ confirmation: hostile, url: '/c' }],
+      now: askedAt,
+      moreUrl: '/?cursor=a&b',
+      startUrl: null,
+    }),
+    signInPage({ csrf: '', next: '', problem: '', isOpen: true }),
+  ]) {
+    const tags = tagsOf(page)
+    t.same(
+      tags.filter((tag) => /^<(script|style|iframe|object|base|embed)/.test(tag)),
+      ['<script src="/assets/holdpoint.js" defer>'],
+    )
+    t.same(
+      tags.filter((tag) => / (style|on[a-z]+)=|javascript:/i.test(tag)),
+      [],
+    )
+    t.match(page, /^<!doctype html>\s+<html lang="en">/)
+    t.notMatch(page, / (disabled|hidden)[ >=]/)
+  }
+})
+
+t.test('headings are in order, and ids are given once', async (t) => {
+  const outcomes: Outcome[] = ['approved', 'denied', 'expired', 'cancelled', 'auto_approved']
+  for (const page of [
+    render(deploy),
+    render(hostile),
+    ...outcomes.map((one) => render(resolved(example(), one, 'a'))),
+  ]) {
+    const levels = [...page.matchAll(/<h([1-6])/g)].map(([, level]) => Number(level))
+    t.equal(levels[0], 1)
+    t.equal(levels.filter((level) => level === 1).length, 1)
+    const ids = [...page.matchAll(/\bid="([^"]+)"/g)].map(([, one]) => one)
+    t.same(ids, [...new Set(ids)])
+    for (const [, target] of page.matchAll(/\s(?:aria-labelledby|aria-describedby|for)="([^"]+)"/g))
+      t.ok(ids.includes(target))
+  }
+})
+
+t.test('headers let nothing run but our own, and keep pages from frames, caches, referrers and indexes', async (t) => {
+  const policy = pageHeaders['content-security-policy']!
+  for (const part of [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ]) {
+    t.ok(policy.split('; ').includes(part), part)
+  }
+  t.notMatch(policy, /unsafe|\*|data:|https?:/)
+  t.match(pageHeaders, {
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-robots-tag': /noindex/,
+  })
+})
+
+t.test('the assets are what the pages refer to, and the script is one', async (t) => {
+  const referred = [...render(deploy).matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+  t.same([...new Set(referred)].sort(), Object.keys(assets).sort())
+  const { body } = assets['/assets/holdpoint.js']!
+  t.doesNotThrow(() => new Script(body))
+  t.notMatch(body, /innerHTML|eval|document\.write|insertAdjacent/)
+})

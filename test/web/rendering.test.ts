@@ -1,0 +1,405 @@
+// The pages in a real browser: seen by axe, used by keyboard and without JavaScript, attacked by what they show.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import type { Confirmation } from '../../src/core/model.js'
+import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
+import { until } from '../support.js'
+import { launch, serve, type Site, withoutBrowser } from './browser.js'
+import { askedAt, denied, deploy, example, hostile, pageOf } from './examples.js'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const phone = { width: 390, height: 844 }
+const desktop = { width: 1280, height: 800 }
+
+let browser: Browser
+let site: Site
+t.before(async () => {
+  if (withoutBrowser !== false) return
+  site = await serve()
+  browser = await launch()
+})
+t.teardown(async () => {
+  await browser?.close()
+  await site?.close()
+})
+
+const frame = { isOpen: true, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
+const long = example({
+  action: 'x'.repeat(1000),
+  description: `${'W'.repeat(3000)} ${'\u0e33'.repeat(500)}`,
+  details: JSON.stringify({ ['k'.repeat(500)]: { ['n'.repeat(300)]: ['v'.repeat(4000)] }, deep: nest(62) }),
+  requester: 'r'.repeat(1000),
+  requestedAs: 'a'.repeat(1000),
+  sessionKey: 's'.repeat(1000),
+  callbackUrl: `https://example.com/${'u'.repeat(1000)}`,
+})
+const pages: Record<string, string> = {
+  '/pending': confirmationPage(pageOf(deploy)),
+  '/typed': confirmationPage(
+    pageOf(example({}, { mustType: true, reasonFor: ['approve', 'deny'] }), {
+      isOpen: true,
+      message: { kind: 'problem', text: 'To approve, type the name of the action.' },
+    }),
+  ),
+  '/denied': confirmationPage(pageOf(denied, { message: { kind: 'done', text: 'Your decision was taken down.' } })),
+  '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
+  '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
+  '/list': listPage({
+    ...frame,
+    items: [deploy, hostile, long].map((confirmation) => ({ confirmation, url: '/pending' })),
+    now: askedAt,
+    moreUrl: '/list',
+    startUrl: '/list',
+  }),
+  '/empty': listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null }),
+  '/login': signInPage({ csrf: 'token', next: '/list', problem: 'That key is not known.', isOpen: true }),
+  '/message': messagePage({ ...frame, title: 'Not found', text: 'There is no such confirmation.' }),
+}
+
+function nest(levels: number): unknown {
+  return levels === 0 ? 'bottom' : { inner: nest(levels - 1) }
+}
+
+/** A page of its own browser profile. Whatever the browser complains about is a failure. */
+async function open(t: Test, path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  for (const [one, text] of Object.entries(pages)) if (!site.pages.has(one)) site.pages.set(one, text)
+  const context = await browser.newContext({ viewport: desktop, ...options })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') t.fail(`${path}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => t.fail(`${path}: ${error.message}`))
+  page.on('dialog', (dialog) => {
+    t.fail(`${path} opened a dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  await page.goto(site.url + path)
+  return page
+}
+
+/** A page that can be decided on and that changes when the test says so. */
+function live(path: string, confirmation: Confirmation, more: Partial<ConfirmationPage> = {}) {
+  const shown = { confirmation, now: askedAt + 128_000, loads: 0 }
+  site.pages.set(path, () => {
+    shown.loads += 1
+    const form = shown.confirmation.resolution === null ? { form: { action: path, csrf: 'token' } } : null
+    return confirmationPage(pageOf(shown.confirmation, { decision: form, now: shown.now, ...more }))
+  })
+  return shown
+}
+
+function browserTest(name: string, run: (t: Test) => Promise<void>): void {
+  void t.test(name, { skip: withoutBrowser }, run)
+}
+
+for (const path of Object.keys(pages)) {
+  browserTest(`axe finds nothing serious in ${path}, light on a phone or dark on a desktop`, async (t) => {
+    // Without motion, so that no colour is on its way from one to the other.
+    const page = await open(t, path, { bypassCSP: true, reducedMotion: 'reduce' })
+    await page.evaluate(axe)
+    for (const [viewport, colorScheme] of [
+      [phone, 'light'],
+      [desktop, 'dark'],
+    ] as const) {
+      await page.setViewportSize(viewport)
+      await page.emulateMedia({ colorScheme })
+      const violations = await page.evaluate(async () => {
+        const { violations } = await (globalThis as any).axe.run({ resultTypes: ['violations'] })
+        return violations.map(({ id, impact, nodes }: any) => ({ id, impact, at: nodes.map((one: any) => one.html) }))
+      })
+      t.same(
+        violations.filter(({ impact }: any) => impact === 'serious' || impact === 'critical'),
+        [],
+        `${colorScheme}, ${viewport.width} pixels wide`,
+      )
+    }
+  })
+}
+
+browserTest('nothing is wider than a phone, however long the words', async (t) => {
+  for (const path of Object.keys(pages)) {
+    const page = await open(t, path, { viewport: phone })
+    const { scroll, width, widest } = await page.evaluate(() => {
+      const { documentElement, body } = (globalThis as any).document
+      const right = (element: any) => element.getBoundingClientRect().right as number
+      return {
+        scroll: documentElement.scrollWidth as number,
+        width: documentElement.clientWidth as number,
+        widest: Math.max(...[...body.querySelectorAll('main *')].map(right)),
+      }
+    })
+    t.equal(scroll, width, path)
+    t.ok(widest <= width, `${path}: ${widest} of ${width}`)
+    await page.context().close()
+  }
+})
+
+browserTest('what can be touched is at least 44 pixels high', async (t) => {
+  const page = await open(t, '/typed', { viewport: phone })
+  for (const target of await page.locator('label.choice, button, input[type=text], textarea, nav a').all()) {
+    const box = (await target.boundingBox())!
+    t.ok(box.height >= 44, `${await target.evaluate((element: any) => element.outerHTML.slice(0, 60))}: ${box.height}`)
+  }
+})
+
+browserTest('nothing that an agent wrote lies over the form', async (t) => {
+  const page = await open(t, '/hostile', { viewport: phone })
+  const submit = page.getByRole('button', { name: 'Send decision' })
+  const marks = await page.evaluate(() => {
+    const { document, getComputedStyle } = globalThis as any
+    return [...document.querySelectorAll('bdi')].every((element: any) => {
+      for (let one = element.parentElement; one !== null; one = one.parentElement) {
+        if (getComputedStyle(one).overflowY === 'clip') return true
+      }
+      return false
+    })
+  })
+  t.ok(marks, 'marks above and below letters are cut off at the edge of their place')
+  await submit.click({ trial: true })
+  for (const radio of await page.getByRole('radio').all()) await radio.click({ trial: true })
+})
+
+browserTest('the keyboard alone reaches the form and sends it', async (t) => {
+  live('/keyboard', example({}, { reasonFor: ['deny'] }))
+  const page = await open(t, '/keyboard')
+  const focused = () =>
+    page.evaluate(() => (globalThis as any).document.activeElement.outerHTML.slice(0, 200) as string)
+  await page.keyboard.press('Tab')
+  t.match(await focused(), 'Skip to the decision')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  t.match(await focused(), 'type="radio"')
+  const outline = await page.evaluate(() => {
+    const { document, getComputedStyle } = globalThis as any
+    return getComputedStyle(document.activeElement.closest('label')).outlineStyle as string
+  })
+  t.equal(outline, 'solid', 'the focus is seen')
+  // From the first one upwards is the last one: deny.
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('Tab')
+  t.match(await focused(), '<textarea')
+  await page.keyboard.type('not today')
+  await page.keyboard.press('Tab')
+  const sent = page.waitForRequest((request) => request.method() === 'POST')
+  await page.keyboard.press('Enter')
+  await sent
+  await page.waitForLoadState()
+  const { fields } = site.posts.findLast(({ path }) => path === '/keyboard')!
+  t.same(Object.fromEntries(fields), { csrf: 'token', verdict: 'deny', reason: 'not today' })
+})
+
+browserTest('a screen reader meets names, groups and roles', async (t) => {
+  const page = await open(t, '/typed')
+  await page.getByRole('group', { name: 'What do you decide?' }).waitFor()
+  for (const name of ['Approve', 'Approve for this session', 'Approve always', 'Deny']) {
+    const radio = page.getByRole('radio', { name, exact: true })
+    t.equal(await radio.isChecked(), false, name)
+  }
+  await page.getByRole('textbox', { name: 'To approve, type the name of the action' }).waitFor()
+  await page.getByRole('textbox', { name: 'Reason (required)' }).waitFor()
+  await page.getByRole('alert').waitFor()
+  t.equal(await page.getByRole('timer').count(), 2)
+  t.equal(await page.getByRole('main').count(), 1)
+  t.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'send_newsletter')
+})
+
+browserTest('without JavaScript the decision is read and sent', async (t) => {
+  live('/plain', deploy)
+  const page = await open(t, '/plain', { javaScriptEnabled: false })
+  t.match(await page.innerText('body'), /27 minutes 52 seconds left/)
+  t.match(await page.innerText('body'), /does not renew itself/)
+  await page.getByText('object of 3').first().click()
+  t.equal(await page.getByText('4.17.3').isVisible(), false, 'details fold')
+  await page.getByRole('radio', { name: 'Approve', exact: true }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await page.waitForLoadState()
+  const { fields, headers } = site.posts.findLast(({ path }) => path === '/plain')!
+  t.same(Object.fromEntries(fields), { csrf: 'token', verdict: 'approve', reason: '' })
+  // A browser that is to send no referrer does not name the origin of a form either.
+  t.match(headers, { 'sec-fetch-site': 'same-origin', origin: 'null' })
+  t.equal(headers.referer, undefined)
+})
+
+browserTest('a form that is sent as it stands is not sent at all', async (t) => {
+  live('/untouched', example())
+  const page = await open(t, '/untouched')
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await page.waitForTimeout(100)
+  t.notOk(site.posts.some(({ path }) => path === '/untouched'))
+  // Whoever ignores that has chosen no verdict.
+  await page.evaluate(() => (globalThis as any).document.getElementById('decision-form').submit())
+  await until(() => site.posts.some(({ path }) => path === '/untouched'))
+  t.equal(site.posts.find(({ path }) => path === '/untouched')!.fields.get('verdict'), null)
+})
+
+browserTest('the browser asks for what the chosen verdict needs', async (t) => {
+  live('/needs', example({}, { reasonFor: ['deny'], mustType: true }))
+  const page = await open(t, '/needs')
+  const needed = async () => [
+    await page.getByRole('textbox', { name: 'Reason' }).evaluate((element: any) => element.required as boolean),
+    await page.getByRole('textbox', { name: 'To approve' }).evaluate((element: any) => element.required as boolean),
+  ]
+  t.same(await needed(), [false, false])
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  t.same(await needed(), [true, false])
+  await page.getByRole('radio', { name: 'Approve always' }).check()
+  t.same(await needed(), [false, true])
+})
+
+browserTest('hostile text runs nothing, in any place', async (t) => {
+  for (const path of ['/hostile', '/list']) {
+    const page = await open(t, path)
+    // A moment for an image to fail to load.
+    await page.waitForTimeout(200)
+    t.equal(await page.evaluate(() => (globalThis as any).__pwned as unknown), undefined)
+    t.equal(await page.locator('main img, main svg, main script, main iframe').count(), 0)
+    t.ok((await page.locator('mark').count()) > 0)
+  }
+})
+
+browserTest('an inline script would be refused', async (t) => {
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  const refused: string[] = []
+  page.on('console', (message) => refused.push(message.text()))
+  site.pages.set('/inline', pages['/pending']!.replace('<main', '<script>window.__pwned = 1</script><main'))
+  await page.goto(`${site.url}/inline`)
+  t.equal(await page.evaluate(() => (globalThis as any).__pwned as unknown), undefined)
+  t.match(refused.join(), 'Content Security Policy')
+})
+
+browserTest('the time runs, by how much of it was left and not by the clock of this device', async (t) => {
+  live('/time', example())
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.clock.install({ time: new Date('1999-01-01T00:00:00Z') })
+  await page.goto(`${site.url}/time`)
+  const left = page.getByRole('timer').first()
+  t.equal(await left.innerText(), '12 minutes 52 seconds left')
+  await page.clock.runFor(12_000)
+  t.equal(await left.innerText(), '12 minutes 40 seconds left')
+  t.equal(await page.locator('#spoken').innerText(), '', 'nobody is interrupted')
+  await page.clock.runFor(7 * 60_000 + 42_000)
+  t.equal(await page.locator('#spoken').textContent(), '5 minutes left to decide.')
+})
+
+browserTest('when the time is over the page says so, and then what stands', async (t) => {
+  const shown = live('/over', example())
+  shown.now = askedAt + 897_000
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.clock.install()
+  await page.goto(`${site.url}/over`)
+  await page.clock.runFor(3000)
+  t.equal(await page.getByRole('timer').first().innerText(), 'The time is over')
+  shown.confirmation = denied
+  await page.clock.runFor(2000)
+  await page.locator('.standing').getByText('By paul.weber').waitFor()
+})
+
+browserTest('when somebody else was first the page shows it by itself, and keeps what was written', async (t) => {
+  const shown = live('/watched', deploy, { stateUrl: '/watched/state?of=it' })
+  let ring = () => {}
+  const asked: string[] = []
+  site.pages.set('/watched/state', async () => {
+    asked.push('asked')
+    const { version } = shown.confirmation
+    if (asked.length > 1) await new Promise<void>((resolve) => (ring = resolve))
+    return JSON.stringify({ version: asked.length > 1 ? shown.confirmation.version : version })
+  })
+  const page = await open(t, '/watched')
+  await page.getByRole('radio', { name: 'Approve', exact: true }).check()
+  await page.getByRole('textbox', { name: 'Reason' }).fill('I was just <writing>')
+  await until(() => asked.length === 2)
+  t.ok(site.gets.includes('/watched/state?of=it&version=2&wait=60'))
+
+  const votes = [...deploy.votes, { ...deploy.votes[0]!, by: 'tom.okafor' }]
+  shown.confirmation = { ...deploy, version: 3, votes }
+  ring()
+  await page.getByText('tom.okafor').nth(2).waitFor()
+  t.equal(await page.getByRole('textbox', { name: 'Reason' }).inputValue(), 'I was just <writing>')
+  t.equal(await page.getByRole('radio', { name: 'Approve', exact: true }).isChecked(), false, 'to be chosen again')
+  t.match(await page.locator('#spoken').textContent(), 'What you wrote is still there')
+
+  shown.confirmation = { ...denied, version: 4 }
+  await until(() => asked.length === 3)
+  ring()
+  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  t.equal(shown.loads, 3)
+  await page.goto('about:blank')
+  ring()
+})
+
+browserTest('after a form was sent the page renews itself without sending it again', async (t) => {
+  const shown = live('/sent', example(), { stateUrl: '/sent/state' })
+  let ring = () => {}
+  site.pages.set('/sent/state', async () => {
+    await new Promise<void>((resolve) => (ring = resolve))
+    return JSON.stringify({ version: shown.confirmation.version })
+  })
+  const page = await open(t, '/sent')
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await until(() => shown.loads === 2)
+  await page.waitForLoadState('networkidle', { timeout: 2000 }).catch(() => {})
+  shown.confirmation = { ...denied, version: 9 }
+  ring()
+  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  t.equal(site.posts.filter(({ path }) => path === '/sent').length, 1)
+  await page.goto('about:blank')
+  ring()
+})
+
+browserTest('a page in the background asks nothing, and asks again when it is seen', async (t) => {
+  const shown = live('/hidden', example(), { stateUrl: '/hidden/state' })
+  const rings: (() => void)[] = []
+  site.pages.set('/hidden/state', async () => {
+    await new Promise<void>((resolve) => rings.push(resolve))
+    return JSON.stringify({ version: shown.confirmation.version })
+  })
+  const page = await open(t, '/hidden')
+  const turn = (isHidden: boolean) =>
+    page.evaluate((value) => {
+      const { document, Event } = globalThis as any
+      Object.defineProperty(document, 'hidden', { value, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, isHidden)
+  await until(() => rings.length === 1)
+  await turn(true)
+  await page.waitForTimeout(1500)
+  t.equal(rings.length, 1)
+  shown.confirmation = { ...denied, version: 9 }
+  await turn(false)
+  await until(() => rings.length === 2)
+  for (const ring of rings) ring()
+  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.goto('about:blank')
+  for (const ring of rings) ring()
+})
+
+browserTest('the page cannot be framed', async (t) => {
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.goto('about:blank')
+  await page.setContent(`<iframe src="${site.url}/pending"></iframe>`)
+  await page.waitForTimeout(300)
+  const inside = page.frames()[1]!
+  t.notMatch(await inside.content().catch(() => ''), 'deploy_production')
+})
+
+browserTest('ten thousand values are shown, and the form below them can still be used', async (t) => {
+  const values = Array.from({ length: 10_000 }, (_, index) => `value ${index}`)
+  live('/many', example({ details: JSON.stringify({ values }) }))
+  const page = await open(t, '/many', { viewport: phone })
+  t.equal(await page.locator('.json li').count(), 10_001)
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await until(() => site.posts.some(({ path }) => path === '/many'))
+})
