@@ -5,7 +5,7 @@ import t from 'tap'
 import { temporaryFolder } from '../support.js'
 import { createRandom, type Program, start } from './program.js'
 
-const rounds = Number(process.env.KILLS ?? 8)
+const rounds = Number(process.env.KILLS ?? 5)
 const workers = 24
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const flags = ['--rate-limit', '1000000', '--flood-limit', '0']

@@ -5,7 +5,7 @@ import { problem } from '../../src/routes/answers.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? 20260101)
-const total = Number(process.env.REQUESTS ?? 6000)
+const total = Number(process.env.REQUESTS ?? 3000)
 const atOnce = 32
 
 interface Attack {
