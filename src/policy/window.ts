@@ -38,7 +38,12 @@ export class SlidingWindow {
     const standing = this.peek(key, now, limit)
     if (!standing.allowed) return standing
     this.add(key, now)
-    return { ...this.peek(key, now, limit), allowed: true }
+    const isFirst = standing.remaining === limit.max
+    return {
+      allowed: true,
+      remaining: standing.remaining - 1,
+      resetMs: isFirst ? limit.windowMs : standing.resetMs,
+    }
   }
 
   /** How the key stands, taking nothing. */
