@@ -80,6 +80,26 @@ export async function until(condition: () => unknown): Promise<void> {
   throw new Error(`still not true after 5 s: ${condition.toString()}`)
 }
 
+/** A store that lets something else happen right before the next commit: what `interfere` is told, once. */
+export function interleaving(): {
+  wrapStore: (store: Store) => Store
+  interfere: (other: () => Promise<unknown>) => void
+} {
+  let next: (() => Promise<unknown>) | null = null
+  return {
+    wrapStore: (store) => ({
+      ...store,
+      async commit(change) {
+        const other = next
+        next = null
+        await other?.()
+        return store.commit(change)
+      },
+    }),
+    interfere: (other) => void (next = other),
+  }
+}
+
 export function temporaryFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-test-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

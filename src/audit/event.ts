@@ -87,7 +87,7 @@ export function voted(confirmation: Confirmation, at: number, more: Record<strin
   const said = {
     ...(comment === null ? {} : { comment }),
     rule: terms.rule,
-    approvals_given: approvalsGiven(votes),
+    approvals_given: approvalsGiven(confirmation),
     approvals_needed: terms.approvals,
   }
   if (resolution !== null) return resolved(confirmation, at, { ...said, ...more })

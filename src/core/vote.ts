@@ -1,6 +1,6 @@
 // One person's word on a confirmation: whether it counts under the terms, and whether it settles the matter.
 import { alreadyResolved, asOf, resolve } from './confirmation.js'
-import type { Confirmation, Terms, Vote } from './model.js'
+import type { Confirmation, Vote } from './model.js'
 import { type Refusal, refuse } from './refusal.js'
 import { emptySeats } from './seats.js'
 
@@ -21,16 +21,17 @@ export function castVote(confirmation: Confirmation, ballot: Ballot, approvalMs:
   const refusal = judge(current, ballot)
   if (refusal !== null) return refusal
   const votes = [...current.votes, { verdict, by, at, via, reason, comment }]
-  if (verdict === 'approve' && !isEnough(current.terms, votes)) {
+  if (verdict === 'approve' && approvalsGiven({ ...current, votes }) < current.terms.approvals) {
     return { ...current, version: current.version + 1, votes }
   }
   const status = verdict === 'approve' ? 'approved' : 'denied'
   return resolve({ ...current, votes }, { status, by, at, via, reason }, approvalMs)
 }
 
-/** How many approvals have been given. */
-export function approvalsGiven(votes: Vote[]): number {
-  return votes.filter(({ verdict }) => verdict === 'approve').length
+/** How many of the approvals that are needed have been given. One that fills no seat brings it no further. */
+export function approvalsGiven({ terms: { approvals, seats }, votes }: Pick<Confirmation, 'terms' | 'votes'>): number {
+  const approvers = votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
+  return Math.min(approvers.length, approvals - emptySeats(seats, (person) => approvers.includes(person)).length)
 }
 
 /** Whether this vote is not allowed, because of who gives it. */
@@ -82,10 +83,4 @@ function judge(confirmation: Confirmation, ballot: Ballot): Refusal | null {
     return refuse('typing_required', sentence)
   }
   return null
-}
-
-/** Enough of them, and where the rule keeps seats for groups, one for each seat. */
-function isEnough({ approvals, seats }: Terms, votes: Vote[]): boolean {
-  const approvers = votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
-  return approvers.length >= approvals && emptySeats(seats, (person) => approvers.includes(person)).length === 0
 }

@@ -38,7 +38,7 @@ export function confirmationView(confirmation: Confirmation) {
     risk: confirmation.terms.risk,
     rule: confirmation.terms.rule,
     approvals_needed: confirmation.terms.approvals,
-    approvals_given: approvalsGiven(confirmation.votes),
+    approvals_given: approvalsGiven(confirmation),
     votes: confirmation.votes.map(voteView),
     execution: execution?.state ?? null,
     claim_expires_at: seconds(execution?.claimBy ?? null),
@@ -122,7 +122,7 @@ export function decisionView(confirmation: Confirmation) {
     resolved_at_iso: iso(resolution?.at ?? null),
     ...(resolution?.reason == null ? {} : { reason: resolution.reason }),
     approvals_needed: terms.approvals,
-    approvals_given: approvalsGiven(votes),
+    approvals_given: approvalsGiven(confirmation),
     votes: votes.map(voteView),
   }
 }

@@ -1,6 +1,7 @@
 // The form in which a person decides. Nothing in it is chosen beforehand: sent as it stands, it decides nothing.
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
+import { approvalsGiven } from '../core/vote.js'
 import { html, type Markup, writtenLine } from './html.js'
 import { countdown, moment } from './time.js'
 
@@ -40,8 +41,9 @@ export function decisionForm(confirmation: Confirmation, form: DecisionForm, now
   </section>`
 }
 
-function choicesFor({ terms, votes, action, sessionKey }: Confirmation): Choice[] {
-  const given = votes.filter(({ verdict }) => verdict === 'approve').length
+function choicesFor(confirmation: Confirmation): Choice[] {
+  const { terms, action, sessionKey } = confirmation
+  const given = approvalsGiven(confirmation)
   const once =
     terms.approvals === 1
       ? html`This once, exactly as shown here.`

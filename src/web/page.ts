@@ -3,6 +3,7 @@ import { statusOf } from '../core/confirmation.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Terms } from '../core/model.js'
 import { cut, visibleLine } from '../core/text.js'
+import { approvalsGiven } from '../core/vote.js'
 import { type DecisionForm, decisionForm } from './decision.js'
 import { detailsTree } from './details.js'
 import { html, type Markup, named, type Part, written, writtenLine } from './html.js'
@@ -124,9 +125,9 @@ export function listPage(view: ListPage): string {
   )
 }
 
-function listItem({ action, description, requester, terms, votes, deadline }: Confirmation, url: string, now: number) {
-  const given = votes.filter(({ verdict }) => verdict === 'approve').length
-  const need = terms.approvals === 1 ? null : html` · ${given} of ${terms.approvals} approvals`
+function listItem(confirmation: Confirmation, url: string, now: number) {
+  const { action, description, requester, terms, deadline } = confirmation
+  const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
     <p class="excerpt">${writtenLine(cut(description, 160))}</p>

@@ -1,5 +1,6 @@
 // What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
 import type { Confirmation, Execution, Outcome, Resolution, Status, Vote } from '../core/model.js'
+import { approvalsGiven } from '../core/vote.js'
 import { html, type Markup, named, written, writtenLine } from './html.js'
 import { moment } from './time.js'
 
@@ -79,12 +80,13 @@ function executionSentence({ state, claimBy, claimedAt, reportBy, reportedAt, me
   return html`<p>${words[state]}${message === null || message === '' ? null : html` ${written(message)}`}</p>`
 }
 
-export function votesList({ votes, terms: { approvals }, resolution }: Confirmation): Markup {
-  const given = votes.filter(({ verdict }) => verdict === 'approve').length
+export function votesList(confirmation: Confirmation): Markup {
+  const { votes, resolution, terms } = confirmation
+  const { approvals } = terms
   return html`<section aria-labelledby="votes-title">
     <h2 id="votes-title">${resolution === null ? 'Votes so far' : 'Votes'}</h2>
     <p>
-      ${given} of ${approvals}
+      ${approvalsGiven(confirmation)} of ${approvals}
       ${approvals === 1 ? 'approval' : 'approvals'}.${votes.length === 0 ? ' Nobody has voted.' : null}
     </p>
     ${

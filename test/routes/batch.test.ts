@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { type Change, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { untilStates, withTelegram } from '../notify/chats.js'
-import { type Answer, type Built, build, type BuildOptions, counter, settled } from '../support.js'
+import { type Answer, type Built, build, type BuildOptions, counter, settled, interleaving } from '../support.js'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const item = (fields: Record<string, unknown> = {}) => ({ action: 'send_mail', description: 'Send it', ...fields })
@@ -190,19 +190,10 @@ t.test('the narrower grant is used first, then the wider one, then a person is a
 })
 
 t.test('a grant that is revoked while a batch is on its way covers nothing of it', async (t) => {
-  let interfere: (() => Promise<unknown>) | null = null
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    async commit(change) {
-      const other = interfere
-      interfere = null
-      await other?.()
-      return store.commit(change)
-    },
-  })
+  const { wrapStore, interfere } = interleaving()
   const built = await build(t, { wrapStore, config: { rateLimit: 3 } })
   const { id } = (await built.call('POST', '/whitelist', { action: 'ping' })).body
-  interfere = () => built.service.revoke(id, 'bob', 'http')
+  interfere(() => built.service.revoke(id, 'bob', 'http'))
   const answer = await submitAll(built, [item(), item({ action: 'ping' }), item()])
   t.same(codes(answer), [202, 202, 202])
   t.equal(await count(built, 'auto_approved'), 0)

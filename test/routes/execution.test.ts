@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { anyone } from '../../src/access/role.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
-import { type Built, build, type BuildOptions, counter, manualClock, t0, until } from '../support.js'
+import { type Built, build, type BuildOptions, counter, manualClock, t0, until, interleaving } from '../support.js'
 
 const url = (verb: string, id = 'id-0001') => `/confirm/${id}/${verb}`
 const claim = ({ call }: Built, body?: unknown, id?: string) => call('POST', url('claim', id), body)
@@ -532,18 +532,9 @@ t.test('nobody may act on a claim that could not be written down', async (t) => 
 })
 
 t.test('a claim that loses a race is judged anew', async (t) => {
-  let interfere: (() => Promise<unknown>) | null = null
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    async commit(change) {
-      const other = interfere
-      interfere = null
-      await other?.()
-      return store.commit(change)
-    },
-  })
+  const { wrapStore, interfere } = interleaving()
   const built = await approved(t, { wrapStore })
-  interfere = () => built.service.claim('id-0001', null, anyone, 'http')
+  interfere(() => built.service.claim('id-0001', null, anyone, 'http'))
   t.match(await claim(built), { status: 409, body: { code: 'already_claimed' } })
   await built.submit()
   built.store.commit = () => Promise.resolve('conflict')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/store.js'
-import { build, counter, manualClock, t0, temporaryFolder, until } from '../support.js'
+import { build, counter, manualClock, t0, temporaryFolder, until, interleaving } from '../support.js'
 
 t.test('a confirmation expires on time with nobody asking, and that is on record', async (t) => {
   const { submit, store, clock, events } = await build(t)
@@ -169,21 +169,12 @@ t.test('expiry waits for the database to come back, and reads are true meanwhile
 })
 
 t.test('a decision that loses a race learns what stands; one that loses every race changes nothing', async (t) => {
-  let interfere: (() => Promise<unknown>) | null = null
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    async commit(change) {
-      const other = interfere
-      interfere = null
-      await other?.()
-      return store.commit(change)
-    },
-  })
+  const { wrapStore, interfere } = interleaving()
   const { submit, call, service, store } = await build(t, { wrapStore })
   await submit()
   const voter = { by: 'quick', comment: null, isProven: false, isPersonal: true }
   const decision = { verdict: 'deny' as const, reason: null, remember: null, typed: null, voter, via: 'http' as const }
-  interfere = () => service.decide('id-0001', decision)
+  interfere(() => service.decide('id-0001', decision))
   const slow = await call('POST', '/confirm/id-0001/approve', { approver: 'slow' })
   t.equal(slow.status, 409)
   t.match(slow.body, { status: 'denied', resolved_by: 'quick' })
