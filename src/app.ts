@@ -17,7 +17,7 @@ import { announceInLog } from './notify/log.js'
 import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
-import { type Api, parseBodies, useZod } from './routes/api.js'
+import { type Api, parseBodies, useZod, withoutCompilers } from './routes/api.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
@@ -115,6 +115,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     // A name of a hundred letters, each of them written as %XX%XX%XX.
     routerOptions: { maxParamLength: 1000 },
     genReqId: numberRequests(),
+    schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
     // Asked for by guard(), whose refusal has a body.

@@ -1,20 +1,23 @@
 // The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
 import { type DestinationStream, type Logger, pino } from 'pino'
-import pretty from 'pino-pretty'
 import type { AuditEvent } from './audit/event.js'
 import { cut, visibleLine } from './core/text.js'
 import type { Store } from './store/store.js'
 
 export type { Logger }
 
-export function createLogger(level: string, terminal: boolean, destination?: DestinationStream): Logger {
-  const stream =
-    destination ??
-    (terminal
-      ? pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
-      : // Lines are written in the background: the history is in the database, and a slow pipe must not slow an answer.
-        // Without a least length, flush() would not wait for the write that is under way.
-        pino.destination({ dest: 1, sync: false, minLength: 1 }))
+/** Lines for somebody at a terminal, or for a program that reads along. */
+export async function logStream(terminal: boolean): Promise<DestinationStream> {
+  if (terminal) {
+    const { default: pretty } = await import('pino-pretty')
+    return pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
+  }
+  // Lines are written in the background: the history is in the database, and a slow pipe must not slow an answer.
+  // Without a least length, flush() would not wait for the write that is under way.
+  return pino.destination({ dest: 1, sync: false, minLength: 1 })
+}
+
+export function createLogger(level: string, stream: DestinationStream): Logger {
   return pino(
     {
       level,
@@ -25,6 +28,9 @@ export function createLogger(level: string, terminal: boolean, destination?: Des
     stream,
   )
 }
+
+/** For whoever needs a log and nobody reads it. */
+export const silentLogger = pino({ level: 'silent' })
 
 /**
  * One line for each event that somebody reading along would want. A submission's line is the one about telling a person:

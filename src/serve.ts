@@ -4,7 +4,7 @@ import { buildApp } from './app.js'
 import { type Config, isLoopback } from './config.js'
 import { isRefusal } from './core/refusal.js'
 import { listen, listenLocally, localSocket } from './listen.js'
-import { createLogger, type Logger } from './log.js'
+import { createLogger, type Logger, logStream } from './log.js'
 import { loadRules } from './rules.js'
 import type { Service } from './service/service.js'
 import { openSqliteStore } from './store/sqlite.js'
@@ -18,7 +18,7 @@ const exitMs = 9500
 export async function serve(config: Config, warnings: string[]): Promise<void> {
   // The database holds what agents wanted to do: for its owner's eyes only.
   process.umask(0o077)
-  const log = createLogger(config.logLevel, process.stdout.isTTY)
+  const log = createLogger(config.logLevel, await logStream(process.stdout.isTTY))
   dieLoudly(log)
   for (const warning of warnings) log.warn(warning)
   const rules = config.policy === undefined ? null : loadRules(config.policy)

@@ -83,6 +83,23 @@ t.test('every problem is listed at once, with the name to fix', async (t) => {
   t.equal(problems.length, 11)
 })
 
+t.test('a flag or command that does not fit is refused by its name', async (t) => {
+  for (const [args, sentence] of [
+    [['--colour'], /^--colour: there is no such flag; see --help/],
+    [['-x'], /^-x: there is no such flag/],
+    [['start'], /^start: there is no such command; see --help/],
+    [['serve', 'now'], /^serve now: there is no such command/],
+    [['--port'], /^--port: needs a value/],
+    [['--port='], /^--port: needs a value/],
+    [['--port', '70000'], /^--port: must be a whole number from 0 to 65535 \(it is "70000"\)/],
+    [['--db-path', ''], /^--db-path: needs a value/],
+    [['--port', '7000', '--web-port', '7000'], /^--web-port: 7000 is already --port/],
+    [['--config', '/nowhere/holdpoint.yaml'], /^--config: cannot read \/nowhere\/holdpoint\.yaml/],
+  ] as [string[], RegExp][]) {
+    t.match(problemsOf(args), [sentence], args.join(' '))
+  }
+})
+
 t.test('numbers are whole and within bounds', async (t) => {
   for (const flags of [
     ['--port', '-1'],
@@ -198,7 +215,7 @@ t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
 t.test('help and version are asked for in any company', async (t) => {
   t.same(readInvocation(['--help', '--nonsense'], {}), { command: 'help' })
   t.same(readInvocation(['serve', '-h'], {}), { command: 'help' })
-  t.same(readInvocation(['--version'], {}), { command: 'version' })
+  for (const flag of ['--version', '-V']) t.same(readInvocation([flag], {}), { command: 'version' })
   for (const setting of Object.values(settings)) {
     t.ok(helpText.includes(setting.env), setting.env)
     if ('flag' in setting) t.ok(helpText.includes(`--${setting.flag}`), setting.flag)

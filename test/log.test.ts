@@ -27,7 +27,7 @@ t.test("agents' text cannot forge lines or steer a terminal", async (t) => {
 
 t.test('lines are JSON with a readable level and time', async (t) => {
   const lines: string[] = []
-  const log = createLogger('info', false, { write: (line: string) => lines.push(line) })
+  const log = createLogger('info', { write: (line: string) => lines.push(line) })
   log.debug('quiet')
   log.info({ id: 'c1' }, 'hello')
   t.equal(lines.length, 1)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { buildApp } from '../app.js'
 import type { Config } from '../config.js'
 import { listenLocally } from '../listen.js'
-import { createLogger } from '../log.js'
+import { silentLogger } from '../log.js'
 import { openSqliteStore } from '../store/sqlite.js'
 
 export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
@@ -13,7 +13,7 @@ export async function withService(config: Config, use: (socket: string) => Promi
   const store = openSqliteStore(config.dbPath)
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
   try {
-    const { app, service, routeLocal } = await buildApp(config, { store, log: createLogger('silent', false) })
+    const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger })
     await service.people.start()
     await app.ready()
     const socket = join(folder, 'socket')

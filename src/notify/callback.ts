@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { Client } from 'undici'
+import type { Client } from 'undici'
 import { createAddressGuard, hostOf, isPublic, portOf } from './address.js'
 import { type Lookup, lookUpName, resolveName } from './names.js'
 import { boundPause, type SendOutcome } from './notifier.js'
@@ -98,7 +98,9 @@ export function createCallback(settings: CallbackSettings): Callback {
     const url = new URL(message.url)
     const body = Buffer.from(message.body)
     const timestamp = Math.floor(message.at / 1000)
-    const client = createClient(url.origin, await open(url, signal))
+    // Loaded with the first message: a service without callbacks does without.
+    const { Client } = await import('undici')
+    const client = new Client(url.origin, overOnly(await open(url, signal)))
     try {
       connected()
       const answer = await client.request({
@@ -150,10 +152,10 @@ export function createCallback(settings: CallbackSettings): Callback {
   }
 }
 
-/** A client for this connection alone: with it gone there is no other, so nothing is sent twice or elsewhere. */
-function createClient(origin: string, socket: Socket): Client {
+/** For a client of this connection alone: with it gone there is no other, so nothing is sent twice or elsewhere. */
+function overOnly(socket: Socket): Client.Options {
   let isTaken = false
-  return new Client(origin, {
+  return {
     connect: (_options, done) => {
       const isFirst = !isTaken
       isTaken = true
@@ -164,7 +166,7 @@ function createClient(origin: string, socket: Socket): Client {
     // The attempt has one timer for everything.
     headersTimeout: 0,
     bodyTimeout: 0,
-  })
+  }
 }
 
 function gone(): Error {

@@ -1,13 +1,16 @@
 // One POST to a chat service, with its answers and failures sorted into outcomes.
-import { Agent, request } from 'undici'
 import { visibleLine, cut } from '../core/text.js'
 import { boundPause, type SendOutcome } from './notifier.js'
 
-const agent = new Agent({
-  // A chat's answer to one message is a few kilobytes; anything near this is not a chat.
-  maxResponseSize: 256 * 1024,
-  connect: { timeout: 10_000 },
-})
+/** Loaded with the first message: a service without chats does without. */
+let loaded: ReturnType<typeof loadClient> | undefined
+
+async function loadClient() {
+  const { Agent, request } = await import('undici')
+  // A chat's answer to one message is a few kilobytes; anything near this limit is not a chat.
+  const dispatcher = new Agent({ maxResponseSize: 256 * 1024, connect: { timeout: 10_000 } })
+  return { dispatcher, request }
+}
 
 export interface Answer {
   status: number
@@ -25,9 +28,10 @@ export async function post(
 ): Promise<Answer | Extract<SendOutcome, { kind: 'failed' }>> {
   const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
   try {
+    const { dispatcher, request } = await (loaded ??= loadClient())
     const response = await request(url, {
       method: 'POST',
-      dispatcher: agent,
+      dispatcher,
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
       signal,

@@ -37,6 +37,13 @@ declare module 'fastify' {
 /** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
 const maxValues = 10_000
 
+/** For Fastify's own compilers, which take long to load: useZod has others. */
+export const withoutCompilers = { compilersFactory: { buildValidator: notCompiled, buildSerializer: notCompiled } }
+
+function notCompiled(): never {
+  throw new Error('schemas are for zod')
+}
+
 export function useZod(app: Api): void {
   app.setValidatorCompiler<z.ZodType>(({ schema }) => (data: unknown) => {
     // Fastify says null for a body that is not there; a JSON null never gets this far.

@@ -185,6 +185,14 @@ t.test('a second opening of the same file is refused, by whatever name it is cal
   await openSqliteStore(path).close()
 })
 
+t.test('a link to a database that is not there yet is one database too', async (t) => {
+  const folder = temporaryFolder(t)
+  symlinkSync(join(folder, 'real.db'), join(folder, 'link.db'))
+  const store = openSqliteStore(join(folder, 'link.db'))
+  t.throws(() => openSqliteStore(join(folder, 'real.db')), { message: /in use by another Holdpoint/ })
+  await store.close()
+})
+
 t.test('an event that somebody appended by hand does not stop the service', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')
   const store = openSqliteStore(path)
@@ -240,6 +248,11 @@ t.test('what is no database, or cannot be one, is refused with a clear sentence'
     message: /Cannot open the database/,
   })
   t.throws(() => openSqliteStore(join(text, 'below.db')), { name: 'StoreRefused', message: /Cannot open the database/ })
+  mkdirSync(join(folder, 'test.db.lock'))
+  t.throws(() => openSqliteStore(join(folder, 'test.db')), {
+    name: 'StoreRefused',
+    message: /^Cannot open the database .*Check that the folder exists and is writable/,
+  })
 })
 
 t.test('missing folders are made, for the owner alone', async (t) => {

@@ -91,6 +91,13 @@ function live(path: string, confirmation: Confirmation, more: Partial<Confirmati
   return shown
 }
 
+/** The form that was sent there, once it has arrived. */
+async function posted(path: string): Promise<Site['posts'][number]> {
+  const sent = () => site.posts.find((one) => one.path === path)
+  await until(sent)
+  return sent()!
+}
+
 function browserTest(name: string, run: (t: Test) => Promise<void>): void {
   void t.test(name, { skip: withoutBrowser }, run)
 }
@@ -183,11 +190,8 @@ browserTest('the keyboard alone reaches the form and sends it', async (t) => {
   t.match(await focused(), '<textarea')
   await page.keyboard.type('not today')
   await page.keyboard.press('Tab')
-  const sent = page.waitForRequest((request) => request.method() === 'POST')
   await page.keyboard.press('Enter')
-  await sent
-  await page.waitForLoadState()
-  const { fields } = site.posts.findLast(({ path }) => path === '/keyboard')!
+  const { fields } = await posted('/keyboard')
   t.same(Object.fromEntries(fields), { csrf: 'token', verdict: 'deny', reason: 'not today' })
 })
 
@@ -215,8 +219,7 @@ browserTest('without JavaScript the decision is read and sent', async (t) => {
   t.equal(await page.getByText('4.17.3').isVisible(), false, 'details fold')
   await page.getByRole('radio', { name: 'Approve', exact: true }).check()
   await page.getByRole('button', { name: 'Send decision' }).click()
-  await page.waitForLoadState()
-  const { fields, headers } = site.posts.findLast(({ path }) => path === '/plain')!
+  const { fields, headers } = await posted('/plain')
   t.same(Object.fromEntries(fields), { csrf: 'token', verdict: 'approve', reason: '' })
   // A browser that is to send no referrer does not name the origin of a form either.
   t.match(headers, { 'sec-fetch-site': 'same-origin', origin: 'null' })
@@ -231,8 +234,7 @@ browserTest('a form that is sent as it stands is not sent at all', async (t) => 
   t.notOk(site.posts.some(({ path }) => path === '/untouched'))
   // Whoever ignores that has chosen no verdict.
   await page.evaluate(() => (globalThis as any).document.getElementById('decision-form').submit())
-  await until(() => site.posts.some(({ path }) => path === '/untouched'))
-  t.equal(site.posts.find(({ path }) => path === '/untouched')!.fields.get('verdict'), null)
+  t.equal((await posted('/untouched')).fields.get('verdict'), null)
 })
 
 browserTest('the browser asks for what the chosen verdict needs', async (t) => {
@@ -401,5 +403,5 @@ browserTest('ten thousand values are shown, and the form below them can still be
   t.equal(await page.locator('.json li').count(), 10_001)
   await page.getByRole('radio', { name: 'Deny' }).check()
   await page.getByRole('button', { name: 'Send decision' }).click()
-  await until(() => site.posts.some(({ path }) => path === '/many'))
+  t.equal((await posted('/many')).fields.get('verdict'), 'deny')
 })
