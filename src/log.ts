@@ -58,10 +58,12 @@ function logEvent(event: AuditEvent, log: Logger): void {
 function levelOf({ type, via, data }: AuditEvent): 'debug' | 'info' | 'warn' {
   if (type === 'rejected' || type === 'unreported') return 'warn'
   if (type === 'notify_failed' && via === 'callback' && data.state === 'failed') return 'warn'
-  const quiet =
-    type === 'submitted' || type === 'linked' || type === 'notify_failed' || (type === 'notified' && via === 'log')
-  return quiet ? 'debug' : 'info'
+  if (type === 'notified') return via === 'log' ? 'debug' : 'info'
+  return quiet.has(type) ? 'debug' : 'info'
 }
+
+/** Another line says it: that of the delivery, that of the start, that of the reload. */
+const quiet = new Set<AuditEvent['type']>(['submitted', 'linked', 'notify_failed', 'rules_loaded'])
 
 function short(text: string): string {
   return visibleLine(cut(text, 200))

@@ -37,6 +37,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     url: listening.url,
     ...(listening.webUrl === null ? {} : { web: listening.webUrl }),
     db: config.dbPath,
+    ...(rules === null ? {} : { policy: config.policy, rules: rules.rules.length }),
   }
   log.info(
     where,

@@ -20,12 +20,16 @@ interface Hits {
 
 export class SlidingWindow {
   // Hits are kept this long: no window may be longer.
-  readonly #keptMs: number
+  #keptMs: number
   // In order of the latest hit, so that idle keys gather at the front.
   #keys = new Map<string, Hits>()
 
   constructor(keptMs: number) {
     this.#keptMs = keptMs
+  }
+
+  get keptMs(): number {
+    return this.#keptMs
   }
 
   get size(): number {
@@ -37,7 +41,7 @@ export class SlidingWindow {
     this.#forgetIdle(now)
     const standing = this.peek(key, now, limit)
     if (!standing.allowed) return standing
-    this.add(key, now)
+    this.#add(key, now)
     const isFirst = standing.remaining === limit.max
     return {
       allowed: true,
@@ -55,13 +59,14 @@ export class SlidingWindow {
     return { allowed: used < max, remaining: Math.max(0, max - used), resetMs }
   }
 
-  /** Records a hit without asking: what is read back after a restart, oldest first. */
-  add(key: string, at: number): Hits {
-    const hits = this.#keys.get(key) ?? { times: [], first: 0 }
-    hits.times.push(at)
-    this.#keys.delete(key)
-    this.#keys.set(key, hits)
-    return hits
+  /** Keeps hits longer from now on. The earlier ones, up to and including `until`, are given, oldest first. */
+  lengthen(keptMs: number, until: number, earlier: Iterable<{ key: string; at: number }>): void {
+    if (keptMs <= this.#keptMs) return
+    this.#keptMs = keptMs
+    const known = this.#keys
+    this.#keys = new Map()
+    for (const { key, at } of earlier) this.#add(key, at)
+    for (const [key, { times }] of known) for (const at of times) if (at > until) this.#add(key, at)
   }
 
   /** Returns a slot that was taken at `at` and came to nothing. */
@@ -71,6 +76,13 @@ export class SlidingWindow {
     const index = hits.times.lastIndexOf(at)
     if (index >= hits.first) hits.times.splice(index, 1)
     if (count(hits) === 0) this.#keys.delete(key)
+  }
+
+  #add(key: string, at: number): void {
+    const hits = this.#keys.get(key) ?? { times: [], first: 0 }
+    hits.times.push(at)
+    this.#keys.delete(key)
+    this.#keys.set(key, hits)
   }
 
   #current(key: string, now: number): Hits | undefined {

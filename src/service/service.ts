@@ -68,8 +68,9 @@ export function createService(deps: ServiceDeps) {
     /** From now on these rules govern what is submitted, once that is on record. */
     async useRules(loaded: LoadedRules): Promise<void> {
       await noteRules(loaded)
-      policy = createPolicy(loaded.rules, { rate: rateLimit })
-      await readBack()
+      const next = createPolicy(loaded.rules, { rate: rateLimit })
+      await readBack(next.longestWindowMs)
+      policy = next
     },
     policy: () => policy,
     /** Puts on record what was refused before any verb was reached. `id` is that of a confirmation, if it was about one. */

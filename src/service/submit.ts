@@ -63,20 +63,25 @@ interface Plan {
 export function createSubmit(deps: SubmitDeps) {
   const { store, clock, newId, policy, people, approvalMs, firstChannel, flawOfCallback } = deps
   const open = createOpen(store)
-  let window = new SlidingWindow(policy().longestWindowMs)
+  const window = new SlidingWindow(0)
 
   async function start(): Promise<void> {
-    await readBack()
+    await readBack(policy().longestWindowMs)
     await open.start()
   }
 
-  /** Which slots of the limits are taken. Also when the rules have changed: a window may be longer than before. */
-  async function readBack(): Promise<void> {
-    const { longestWindowMs } = policy()
+  /** Which slots of the limits are taken: at the start, and before rules with a longer window apply. */
+  async function readBack(longestWindowMs: number): Promise<void> {
     const now = clock.now()
+    const until = now - window.keptMs
+    if (longestWindowMs <= window.keptMs) return
     const asked = await store.asked(now - longestWindowMs)
-    window = new SlidingWindow(longestWindowMs)
-    for (const { action, at } of asked) window.add(action, Math.min(at, now))
+    const hits = asked.map(({ action, at }) => ({ key: action, at: Math.min(at, now) }))
+    window.lengthen(
+      longestWindowMs,
+      until,
+      hits.filter(({ at }) => at <= until),
+    )
   }
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {

@@ -91,3 +91,22 @@ t.test('several limits on one key each count their own window', async (t) => {
   )
   t.same(window.take('a', 5000, long), { allowed: false, remaining: 0, resetMs: 5000 }, 'and not the long one')
 })
+
+t.test('a window that grows counts what it had forgotten, once, and keeps what it knew', async (t) => {
+  const window = new SlidingWindow(1000)
+  const short = { max: 9, windowMs: 1000 }
+  for (const at of [0, 600, 1500]) window.take('a', at, short)
+  const known = 1500 - window.keptMs
+  window.take('a', 1600, short)
+  window.lengthen(10_000, known, [
+    { key: 'b', at: 0 },
+    { key: 'a', at: 0 },
+  ])
+  t.same(window.peek('a', 1600, { max: 9, windowMs: 10_000 }), { allowed: true, remaining: 5, resetMs: 8400 })
+  t.same(window.peek('b', 1600, { max: 1, windowMs: 10_000 }), { allowed: false, remaining: 0, resetMs: 8400 })
+  window.giveBack('a', 1600)
+  t.equal(window.peek('a', 1600, { max: 9, windowMs: 10_000 }).remaining, 6, 'a slot can still be given back')
+  window.lengthen(5000, 1600, [])
+  t.equal(window.keptMs, 10_000, 'it never shrinks')
+  t.equal(window.peek('a', 1600, { max: 9, windowMs: 10_000 }).remaining, 6)
+})

@@ -10,6 +10,7 @@ import {
   type CallAs,
   counter,
   giveKeys,
+  interleaving,
   manualClock,
   rulesFrom,
   t0,
@@ -398,6 +399,16 @@ t.test('new rules govern what comes; what already waits keeps its terms', async 
   })
   await service.useRules(rulesFrom(rule('rate_limit: { max: 1, window_seconds: 86400 }')))
   t.equal((await ask()).status, 429, 'what was asked before counts in a window that is new')
+})
+
+t.test('a slot that is being taken while the rules change stays taken', async (t) => {
+  const limit = (window: number) => rulesFrom(rule(`rate_limit: { max: 1, window_seconds: ${window} }`))
+  const { wrapStore, interfere } = interleaving()
+  const { submit, service } = await build(t, { wrapStore })
+  await service.useRules(limit(60))
+  interfere(() => service.useRules(limit(86_400)))
+  t.equal((await submit({ action: 'a' })).status, 202)
+  t.equal((await submit({ action: 'a' })).status, 429)
 })
 
 t.test('an entry that new rules do not allow any more covers nothing', async (t) => {
