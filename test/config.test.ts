@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { commands, type Config, ConfigProblems, helpText, isLoopback, readInvocation, settings } from '../src/config.js'
+import { commands } from '../src/command.js'
+import { type Config, ConfigProblems, helpText, isLoopback, readInvocation, settings } from '../src/config.js'
 import { temporaryFolder } from './support.js'
 
 function read(argv: string[], env: Record<string, string> = {}): { config: Config; warnings: string[] } {
