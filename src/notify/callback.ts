@@ -5,6 +5,7 @@ import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from
 import { connect as connectTls } from 'node:tls'
 import type { Client } from 'undici'
 import { createAddressGuard, hostOf, isPublic, portOf } from './address.js'
+import { attempt } from './attempt.js'
 import { type Lookup, lookUpName, resolveName } from './names.js'
 import { boundPause, type SendOutcome } from './notifier.js'
 import { keyOf, sign } from './signature.js'
@@ -51,8 +52,6 @@ const limits = {
 
 /** One outcome for every address, whatever is behind it: else the errors would map the inside. */
 const refusal: SendOutcome = { kind: 'refused', fault: 'message', error: 'this address may not be called' }
-
-const calledOff = { kind: 'failed', error: 'called off' } as const
 
 class AddressRefused extends Error {}
 
@@ -128,25 +127,13 @@ export function createCallback(settings: CallbackSettings): Callback {
   return {
     async send(message, stop) {
       if (guard.flawOf(message.url) !== null) return refusal
-      if (stop.aborted) return calledOff
-      const attempt = new AbortController()
-      const callOff = () => attempt.abort(new Error(calledOff.error))
-      const timer = setTimeout(() => attempt.abort(new Error('no answer in time')), timeoutMs)
-      stop.addEventListener('abort', callOff)
       let isConnected = false
       try {
-        return await post(message, attempt.signal, () => (isConnected = true))
+        return await attempt(timeoutMs, stop, (signal) => post(message, signal, () => (isConnected = true)))
       } catch (error) {
         if (error instanceof AddressRefused) return refusal
-        const { signal } = attempt
-        if (signal.aborted) return { kind: 'failed', error: (signal.reason as Error).message }
         // A host that hangs up is there; it is what it was sent that it does not like.
         return { kind: 'failed', error: reasonOf(error), ...(isConnected ? { answered: true } : {}) }
-      } finally {
-        clearTimeout(timer)
-        stop.removeEventListener('abort', callOff)
-        // Whatever is still open ends with the attempt.
-        attempt.abort()
       }
     },
   }

@@ -1,5 +1,6 @@
 // One POST to a chat service, with its answers and failures sorted into outcomes.
 import { visibleLine, cut } from '../core/text.js'
+import { attempt } from './attempt.js'
 import { boundPause, type SendOutcome } from './notifier.js'
 
 /** Loaded with the first message: a service without chats does without. */
@@ -26,25 +27,26 @@ export async function post(
   timeoutMs: number,
   stop: AbortSignal,
 ): Promise<Answer | Extract<SendOutcome, { kind: 'failed' }>> {
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
   try {
-    const { dispatcher, request } = await (loaded ??= loadClient())
-    const response = await request(url, {
-      method: 'POST',
-      dispatcher,
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-      signal,
+    return await attempt(timeoutMs, stop, async (signal) => {
+      const { dispatcher, request } = await (loaded ??= loadClient())
+      const response = await request(url, {
+        method: 'POST',
+        dispatcher,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+        signal,
+      })
+      const text = await response.body.text()
+      const seconds = Number(response.headers['retry-after'])
+      return {
+        status: response.statusCode,
+        body: parseObject(text),
+        retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null,
+      }
     })
-    const text = await response.body.text()
-    const seconds = Number(response.headers['retry-after'])
-    return {
-      status: response.statusCode,
-      body: parseObject(text),
-      retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null,
-    }
   } catch (error) {
-    return { kind: 'failed', error: signal.aborted ? 'no answer in time' : reasonOf(error) }
+    return { kind: 'failed', error: reasonOf(error) }
   }
 }
 

@@ -431,9 +431,10 @@ t.test('an attempt can be called off, and nothing of it stays open', async (t) =
 t.test('an attempt can be called off while its name is resolved', async (t) => {
   const stop = new AbortController()
   const { asked, connect } = deadEnd()
-  let answer: (addresses: string[]) => void
+  let answer: ((addresses: string[]) => void) | undefined
   const lookup = () => new Promise<string[]>((resolve) => (answer = resolve))
   const sending = send('http://slow.example/', { lookup, connect }, { stop: stop.signal })
+  await until(() => answer)
   answer!([publicAddress])
   stop.abort()
   t.same(await sending, failed('called off'))
