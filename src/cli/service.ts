@@ -7,10 +7,11 @@ import type { Config } from '../config.js'
 import { listenLocally } from '../listen.js'
 import { silentLogger } from '../log.js'
 import { openSqliteStore } from '../store/sqlite.js'
+import { onThisThread } from '../store/writing.js'
 
 export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
   process.umask(0o077)
-  const store = openSqliteStore(config.dbPath)
+  const store = openSqliteStore(config.dbPath, onThisThread)
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
   try {
     const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger })

@@ -1,5 +1,4 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
-import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
@@ -54,6 +53,7 @@ import {
   type Write,
 } from './store.js'
 import type { PackedChange, PackedOutcome, PackedWrite } from './writer.js'
+import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
 const worthSending = 12
@@ -72,10 +72,10 @@ interface Waiting {
   fail(error: Error): void
 }
 
-export function openSqliteStore(path: string): Store {
+export function openSqliteStore(path: string, openWriting: OpenWriting = onThread): Store {
   const { file, db, release } = openDatabase(path)
   const sql = prepare(db)
-  const writer = new Worker(new URL('./writer.js', import.meta.url), { workerData: { file }, execArgv: [] })
+  const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   // Few actions ever have a grant, and every submission asks: the others are not looked up.
   const granted = new Set(sql.grantedActions.all() as string[])
@@ -83,19 +83,20 @@ export function openSqliteStore(path: string): Store {
   let writing: Waiting[] = []
   let closing: (() => void) | null = null
 
-  writer.on('message', (outcomes: PackedOutcome[]) => {
+  function settleGroup(outcomes: PackedOutcome[]): void {
     const group = writing
     writing = []
     // The next group is on its way before this one's callers are told.
     send()
     group.forEach((one, index) => settle(one, outcomes[index]!))
     if (closing !== null && queue.length === 0 && writing.length === 0) closing()
-  })
-  // A writer that dies without a word leaves nobody waiting; the process goes down with it.
-  writer.on('error', (error) => {
+  }
+
+  /** A writer that dies without a word leaves nobody waiting; the process goes down with it. */
+  function failAll(error: Error): void {
     for (const one of [...writing, ...queue]) one.fail(error)
     throw error
-  })
+  }
 
   function enqueue(change: Change | 'probe'): Promise<Committed | 'conflict'> {
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
@@ -112,7 +113,7 @@ export function openSqliteStore(path: string): Store {
     if (writing.length > 0 || queue.length === 0) return
     writing = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
-    writer.postMessage(writing.map(({ packed }) => packed))
+    writer.start(writing.map(({ packed }) => packed))
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {
@@ -253,9 +254,7 @@ export function openSqliteStore(path: string): Store {
         closing = resolve
         if (queue.length === 0 && writing.length === 0) resolve()
       })
-      const gone = new Promise((resolve) => writer.once('exit', resolve))
-      writer.postMessage('close')
-      await gone
+      await writer.close()
       release()
     },
   }

@@ -1,6 +1,4 @@
-// The thread that writes. A group of changes is one transaction and one fsync; while it runs, the next group gathers.
-// On a thread of its own, so that a slow disk delays commits and nothing else.
-import { parentPort, workerData } from 'node:worker_threads'
+// What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
 import Database from 'better-sqlite3'
 import type {
   ConfirmationRow,
@@ -39,202 +37,205 @@ export interface PackedChange {
 /** The number of the change's first event, or why there is none. */
 export type PackedOutcome = number | 'conflict' | { error: string; code: string }
 
-export type Message = PackedChange[] | 'close'
-
-const db = new Database((workerData as { file: string }).file, { timeout: 5000 })
-db.pragma('synchronous = FULL')
-db.pragma('fullfsync = ON')
-db.pragma('recursive_triggers = ON')
-// After a burst the log shrinks back to this at the next checkpoint.
-db.pragma('journal_size_limit = 67108864')
-if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
-
-const sql = {
-  begin: db.prepare('BEGIN IMMEDIATE'),
-  commit: db.prepare('COMMIT'),
-  rollback: db.prepare('ROLLBACK'),
-  lastSeq: db.prepare('SELECT coalesce(max(seq), 0) FROM events').pluck(),
-  probe: db.prepare('UPDATE probe SET count = count + 1'),
-  confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
-  insertConfirmation: db.prepare(`INSERT INTO confirmations
-    (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline, digest, callback_url,
-     requested_as, terms, version, status, resolved_by, resolved_at, resolved_via, reason, votes,
-     execution, claim_by, claimed_at, report_by, reported_at, report_message)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-  updateConfirmation: db.prepare(`UPDATE confirmations
-    SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?, votes = ?,
-      execution = ?, claim_by = ?, claimed_at = ?, report_by = ?, reported_at = ?, report_message = ? WHERE id = ?`),
-  deliveryVersion: db.prepare('SELECT version FROM deliveries WHERE confirmation_id = ? AND channel = ?').pluck(),
-  insertDelivery: db.prepare(`INSERT INTO deliveries
-    (version, state, attempts, next_at, updated_at, error, confirmation_id, channel, destination)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-  // Not an upsert: that opens a statement journal, which costs more than the update.
-  updateDelivery: db.prepare(`UPDATE deliveries
-    SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
-    WHERE confirmation_id = ? AND channel = ?`),
-  grantVersion: db
-    .prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?')
-    .pluck(),
-  putGrant: db.prepare(`INSERT INTO grants
-    (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (action, scope, session_key, requester) DO UPDATE SET id = excluded.id, version = excluded.version,
-      expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
-      granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
-      uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
-  grantUsable: db
-    .prepare('SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL AND (max_uses IS NULL OR uses + ? <= max_uses)')
-    .pluck(),
-  useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
-  insertKeyed: db.prepare(
-    'INSERT INTO idempotency_keys (caller, key, fingerprint, confirmation_id, created_at) VALUES (?, ?, ?, ?, ?)',
-  ),
-  insertPerson: db.prepare(
-    'INSERT INTO people (name, version, telegram_id, discord_id, created_at) VALUES (?, ?, ?, ?, ?)',
-  ),
-  personVersion: db.prepare('SELECT version FROM people WHERE name = ?').pluck(),
-  updatePerson: db.prepare('UPDATE people SET version = ?, telegram_id = ?, discord_id = ? WHERE name = ?'),
-  insertKey: db.prepare(`INSERT INTO keys
-    (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-  keyVersion: db.prepare('SELECT version FROM keys WHERE id = ?').pluck(),
-  updateKey: db.prepare('UPDATE keys SET version = ?, expires_at = ?, revoked_at = ? WHERE id = ?'),
-  insertLink: db.prepare(`INSERT INTO links
-    (hash, version, confirmation_id, recipient, channel, created_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)`),
-  linkVersion: db.prepare('SELECT version FROM links WHERE hash = ?').pluck(),
-  updateLink: db.prepare('UPDATE links SET version = ?, used_at = ? WHERE hash = ?'),
-  insertEvent: db.prepare(
-    'INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  ),
+export interface Writer {
+  /** What came of each, in order. Never throws. */
+  write(group: PackedChange[]): PackedOutcome[]
+  close(): void
 }
 
-let lastSeq = sql.lastSeq.get() as number
+export function openWriter(file: string): Writer {
+  const db = new Database(file, { timeout: 5000 })
+  db.pragma('synchronous = FULL')
+  db.pragma('fullfsync = ON')
+  db.pragma('recursive_triggers = ON')
+  // After a burst the log shrinks back to this at the next checkpoint.
+  db.pragma('journal_size_limit = 67108864')
+  if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
 
-parentPort!.on('message', (message: Message) => {
-  if (message === 'close') {
-    db.close()
-    parentPort!.close()
-  } else parentPort!.postMessage(writeAll(message))
-})
-
-function writeAll(group: PackedChange[]): PackedOutcome[] {
-  try {
-    return writeGroup(group)
-  } catch (error) {
-    if (isOutage(error)) return group.map(() => pack(error))
-    // One change that cannot be written, or expected something absent that is there, must not take the others down.
-    return group.map(writeOne)
+  const sql = {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    rollback: db.prepare('ROLLBACK'),
+    lastSeq: db.prepare('SELECT coalesce(max(seq), 0) FROM events').pluck(),
+    probe: db.prepare('UPDATE probe SET count = count + 1'),
+    confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
+    insertConfirmation: db.prepare(`INSERT INTO confirmations
+      (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline, digest, callback_url,
+       requested_as, terms, version, status, resolved_by, resolved_at, resolved_via, reason, votes,
+       execution, claim_by, claimed_at, report_by, reported_at, report_message)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    updateConfirmation: db.prepare(`UPDATE confirmations
+      SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?, votes = ?,
+        execution = ?, claim_by = ?, claimed_at = ?, report_by = ?, reported_at = ?, report_message = ? WHERE id = ?`),
+    deliveryVersion: db.prepare('SELECT version FROM deliveries WHERE confirmation_id = ? AND channel = ?').pluck(),
+    insertDelivery: db.prepare(`INSERT INTO deliveries
+      (version, state, attempts, next_at, updated_at, error, confirmation_id, channel, destination)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    // Not an upsert: that opens a statement journal, which costs more than the update.
+    updateDelivery: db.prepare(`UPDATE deliveries
+      SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
+      WHERE confirmation_id = ? AND channel = ?`),
+    grantVersion: db
+      .prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?')
+      .pluck(),
+    putGrant: db.prepare(`INSERT INTO grants
+      (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (action, scope, session_key, requester) DO UPDATE SET id = excluded.id, version = excluded.version,
+        expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
+        granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
+        uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
+    grantUsable: db
+      .prepare(
+        'SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL AND (max_uses IS NULL OR uses + ? <= max_uses)',
+      )
+      .pluck(),
+    useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
+    insertKeyed: db.prepare(
+      'INSERT INTO idempotency_keys (caller, key, fingerprint, confirmation_id, created_at) VALUES (?, ?, ?, ?, ?)',
+    ),
+    insertPerson: db.prepare(
+      'INSERT INTO people (name, version, telegram_id, discord_id, created_at) VALUES (?, ?, ?, ?, ?)',
+    ),
+    personVersion: db.prepare('SELECT version FROM people WHERE name = ?').pluck(),
+    updatePerson: db.prepare('UPDATE people SET version = ?, telegram_id = ?, discord_id = ? WHERE name = ?'),
+    insertKey: db.prepare(`INSERT INTO keys
+      (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    keyVersion: db.prepare('SELECT version FROM keys WHERE id = ?').pluck(),
+    updateKey: db.prepare('UPDATE keys SET version = ?, expires_at = ?, revoked_at = ? WHERE id = ?'),
+    insertLink: db.prepare(`INSERT INTO links
+      (hash, version, confirmation_id, recipient, channel, created_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    linkVersion: db.prepare('SELECT version FROM links WHERE hash = ?').pluck(),
+    updateLink: db.prepare('UPDATE links SET version = ?, used_at = ? WHERE hash = ?'),
+    insertEvent: db.prepare(
+      'INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ),
   }
-}
 
-function writeOne(change: PackedChange): PackedOutcome {
-  try {
-    return writeGroup([change])[0]!
-  } catch (error) {
-    return isTaken(error) ? 'conflict' : pack(error)
-  }
-}
+  let lastSeq = sql.lastSeq.get() as number
 
-function writeGroup(group: PackedChange[]): PackedOutcome[] {
-  let seq = lastSeq
-  sql.begin.run()
-  try {
-    const outcomes = group.map(({ writes, events }) => {
-      if (!writes.every(holds)) return 'conflict'
-      writes.forEach(write)
-      const first = seq + 1
-      for (const event of events) sql.insertEvent.run(...event, ++seq)
-      return first
-    })
-    sql.commit.run()
-    lastSeq = seq
-    return outcomes
-  } catch (error) {
-    if (db.inTransaction) sql.rollback.run()
-    // Somebody else may have appended: the next attempt counts from what is there.
-    if (!isOutage(error)) lastSeq = sql.lastSeq.get() as number
-    throw error
-  }
-}
-
-/** Expectations of a version are checked before the first write; a conflict found later undoes what was written. */
-function holds(write: PackedWrite): boolean {
-  switch (write[0]) {
-    case 'updateConfirmation':
-      return sql.confirmationVersion.get(write[2]) === write[1]
-    case 'updateDelivery':
-      return sql.deliveryVersion.get(...write[2].slice(6, 8)) === write[1]
-    case 'putGrant':
-      return (sql.grantVersion.get(...write[2].slice(0, 4)) ?? 'absent') === write[1]
-    case 'useGrant':
-      return sql.grantUsable.get(write[1], write[2]) !== undefined
-    case 'updatePerson':
-      return sql.personVersion.get(write[2][0]) === write[1]
-    case 'updateKey':
-      return sql.keyVersion.get(write[2][0]) === write[1]
-    case 'updateLink':
-      return sql.linkVersion.get(write[2][0]) === write[1]
-    // What must be absent is found by inserting it.
-    case 'insertConfirmation':
-    case 'insertDelivery':
-    case 'insertKeyed':
-    case 'insertPerson':
-    case 'insertKey':
-    case 'insertLink':
-    case 'probe':
-      return true
-  }
-}
-
-function write(change: PackedWrite): void {
-  switch (change[0]) {
-    case 'insertConfirmation':
-      sql.insertConfirmation.run(...change[1])
-      return
-    case 'updateConfirmation':
-      sql.updateConfirmation.run(...change[3], change[2])
-      return
-    case 'insertDelivery':
-      sql.insertDelivery.run(...change[1])
-      return
-    case 'updateDelivery':
-      sql.updateDelivery.run(...change[2].slice(0, 8))
-      return
-    case 'putGrant':
-      sql.putGrant.run(...change[2])
-      return
-    case 'useGrant':
-      sql.useGrant.run(change[2], change[1])
-      return
-    case 'insertKeyed':
-      sql.insertKeyed.run(...change[1])
-      return
-    case 'insertPerson':
-      sql.insertPerson.run(...change[1])
-      return
-    case 'updatePerson': {
-      const [name, version, telegramId, discordId] = change[2]
-      sql.updatePerson.run(version, telegramId, discordId, name)
-      return
+  function writeAll(group: PackedChange[]): PackedOutcome[] {
+    try {
+      return writeGroup(group)
+    } catch (error) {
+      if (isOutage(error)) return group.map(() => pack(error))
+      // One change that cannot be written, or expected something absent that is there, must not take the others down.
+      return group.map(writeOne)
     }
-    case 'insertKey':
-      sql.insertKey.run(...change[1])
-      return
-    case 'updateKey': {
-      const [id, version, , , , , , expiresAt, revokedAt] = change[2]
-      sql.updateKey.run(version, expiresAt, revokedAt, id)
-      return
-    }
-    case 'insertLink':
-      sql.insertLink.run(...change[1])
-      return
-    case 'updateLink': {
-      const [hash, version, , , , , usedAt] = change[2]
-      sql.updateLink.run(version, usedAt, hash)
-      return
-    }
-    case 'probe':
-      sql.probe.run()
   }
+
+  function writeOne(change: PackedChange): PackedOutcome {
+    try {
+      return writeGroup([change])[0]!
+    } catch (error) {
+      return isTaken(error) ? 'conflict' : pack(error)
+    }
+  }
+
+  function writeGroup(group: PackedChange[]): PackedOutcome[] {
+    let seq = lastSeq
+    sql.begin.run()
+    try {
+      const outcomes = group.map(({ writes, events }) => {
+        if (!writes.every(holds)) return 'conflict'
+        writes.forEach(write)
+        const first = seq + 1
+        for (const event of events) sql.insertEvent.run(...event, ++seq)
+        return first
+      })
+      sql.commit.run()
+      lastSeq = seq
+      return outcomes
+    } catch (error) {
+      if (db.inTransaction) sql.rollback.run()
+      // Somebody else may have appended: the next attempt counts from what is there.
+      if (!isOutage(error)) lastSeq = sql.lastSeq.get() as number
+      throw error
+    }
+  }
+
+  /** Expectations of a version are checked before the first write; a conflict found later undoes what was written. */
+  function holds(write: PackedWrite): boolean {
+    switch (write[0]) {
+      case 'updateConfirmation':
+        return sql.confirmationVersion.get(write[2]) === write[1]
+      case 'updateDelivery':
+        return sql.deliveryVersion.get(...write[2].slice(6, 8)) === write[1]
+      case 'putGrant':
+        return (sql.grantVersion.get(...write[2].slice(0, 4)) ?? 'absent') === write[1]
+      case 'useGrant':
+        return sql.grantUsable.get(write[1], write[2]) !== undefined
+      case 'updatePerson':
+        return sql.personVersion.get(write[2][0]) === write[1]
+      case 'updateKey':
+        return sql.keyVersion.get(write[2][0]) === write[1]
+      case 'updateLink':
+        return sql.linkVersion.get(write[2][0]) === write[1]
+      // What must be absent is found by inserting it.
+      case 'insertConfirmation':
+      case 'insertDelivery':
+      case 'insertKeyed':
+      case 'insertPerson':
+      case 'insertKey':
+      case 'insertLink':
+      case 'probe':
+        return true
+    }
+  }
+
+  function write(change: PackedWrite): void {
+    switch (change[0]) {
+      case 'insertConfirmation':
+        sql.insertConfirmation.run(...change[1])
+        return
+      case 'updateConfirmation':
+        sql.updateConfirmation.run(...change[3], change[2])
+        return
+      case 'insertDelivery':
+        sql.insertDelivery.run(...change[1])
+        return
+      case 'updateDelivery':
+        sql.updateDelivery.run(...change[2].slice(0, 8))
+        return
+      case 'putGrant':
+        sql.putGrant.run(...change[2])
+        return
+      case 'useGrant':
+        sql.useGrant.run(change[2], change[1])
+        return
+      case 'insertKeyed':
+        sql.insertKeyed.run(...change[1])
+        return
+      case 'insertPerson':
+        sql.insertPerson.run(...change[1])
+        return
+      case 'updatePerson': {
+        const [name, version, telegramId, discordId] = change[2]
+        sql.updatePerson.run(version, telegramId, discordId, name)
+        return
+      }
+      case 'insertKey':
+        sql.insertKey.run(...change[1])
+        return
+      case 'updateKey': {
+        const [id, version, , , , , , expiresAt, revokedAt] = change[2]
+        sql.updateKey.run(version, expiresAt, revokedAt, id)
+        return
+      }
+      case 'insertLink':
+        sql.insertLink.run(...change[1])
+        return
+      case 'updateLink': {
+        const [hash, version, , , , , usedAt] = change[2]
+        sql.updateLink.run(version, usedAt, hash)
+        return
+      }
+      case 'probe':
+        sql.probe.run()
+    }
+  }
+
+  return { write: writeAll, close: () => db.close() }
 }
 
 function isTaken(error: unknown): boolean {

@@ -7,14 +7,19 @@ import { digestOf } from '../../src/core/digest.js'
 import { type Confirmation, defaultTerms } from '../../src/core/model.js'
 import { applicationId, migrations } from '../../src/store/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite.js'
+import { onThisThread, onThread } from '../../src/store/writing.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
 
-storeContract(t, async (t) => {
-  const store = openSqliteStore(join(temporaryFolder(t), 'test.db'))
-  t.teardown(() => store.close())
-  return store
-})
+for (const [name, openWriting] of Object.entries({ onThread, onThisThread })) {
+  t.test(`written ${name}, the store keeps its contract`, async (t) => {
+    storeContract(t, async (t) => {
+      const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), openWriting)
+      t.teardown(() => store.close())
+      return store
+    })
+  })
+}
 
 t.test('the history cannot be changed: UPDATE, DELETE and REPLACE fail inside SQLite', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')

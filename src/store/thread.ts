@@ -1,0 +1,12 @@
+// The thread that writes: a slow disk delays commits, and nothing else.
+import { parentPort, workerData } from 'node:worker_threads'
+import { openWriter, type PackedChange } from './writer.js'
+
+const writer = openWriter((workerData as { file: string }).file)
+
+parentPort!.on('message', (message: PackedChange[] | 'close') => {
+  if (message === 'close') {
+    writer.close()
+    parentPort!.close()
+  } else parentPort!.postMessage(writer.write(message))
+})
