@@ -137,7 +137,6 @@ function listItem(confirmation: Confirmation, url: string, now: number) {
 
 export interface SignInPage {
   csrf: string
-  /** Where to go on. */
   /** Where to go then: a path of ours, which whoever calls this has seen to. */
   next: string
   problem: string | null
