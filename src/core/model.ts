@@ -84,6 +84,10 @@ export interface Vote {
   reason: string | null
   /** The name that was given beside a proven one. */
   comment: string | null
+  /** The name is proven by a key, a chat or a link, not only given. */
+  isProven: boolean
+  /** What else it lets pass from now on: the same action in this session, or always. */
+  remember: 'session' | 'global' | null
 }
 
 export interface Resolution {

@@ -7,25 +7,30 @@ import { emptySeats } from './seats.js'
 export interface Ballot extends Vote {
   /** The action's name, if it was typed out. */
   typed: string | null
-  /** The name is proven by a key, a chat or a link, not only given. */
-  isProven: boolean
   /** It is one person's, not that of a chat which many read. */
   isPersonal: boolean
 }
 
 /** The confirmation with this vote in it, resolved if that was the last one needed; one denial ends it. */
 export function castVote(confirmation: Confirmation, ballot: Ballot, approvalMs: number): Confirmation | Refusal {
-  const { verdict, by, at, via, reason, comment } = ballot
+  const { verdict, by, at, via, reason, comment, isProven, remember } = ballot
   const current = asOf(confirmation, at)
   if (current.resolution !== null) return alreadyResolved(current)
   const refusal = judge(current, ballot)
   if (refusal !== null) return refusal
-  const votes = [...current.votes, { verdict, by, at, via, reason, comment }]
+  const votes = [...current.votes, { verdict, by, at, via, reason, comment, isProven, remember }]
   if (verdict === 'approve' && approvalsGiven({ ...current, votes }) < current.terms.approvals) {
     return { ...current, version: current.version + 1, votes }
   }
   const status = verdict === 'approve' ? 'approved' : 'denied'
   return resolve({ ...current, votes }, { status, by, at, via, reason }, approvalMs)
+}
+
+/** Without the votes of those whose name nobody could prove: once names are proven, they count no more. */
+export function withProvenVotes(confirmation: Confirmation): Confirmation {
+  const { resolution, votes } = confirmation
+  if (resolution !== null || votes.every(({ isProven }) => isProven)) return confirmation
+  return { ...confirmation, votes: votes.filter(({ isProven }) => isProven) }
 }
 
 /** How many of the approvals that are needed have been given. One that fills no seat brings it no further. */

@@ -57,6 +57,8 @@ const voting = {
       via: z.string(),
       reason: z.string().nullable(),
       comment: z.string().nullable().meta({ description: 'The name that was given beside the proven one.' }),
+      proven: z.boolean().meta({ description: 'Whether a key, a link or a chat proves the name.' }),
+      remember: z.enum(['session', 'global']).nullable().meta({ description: 'For what it was whitelisted too.' }),
     }),
   ),
 }

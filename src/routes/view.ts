@@ -127,8 +127,8 @@ export function decisionView(confirmation: Confirmation) {
   }
 }
 
-function voteView({ verdict, by, at, via, reason, comment }: Vote) {
-  return { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment }
+function voteView({ verdict, by, at, via, reason, comment, isProven, remember }: Vote) {
+  return { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment, proven: isProven, remember }
 }
 
 export function deliveryView(delivery: Delivery) {

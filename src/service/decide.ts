@@ -4,7 +4,7 @@ import { type Caller, isOwn, mayRead } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { claim, report, resolve } from '../core/confirmation.js'
-import type { Confirmation, Verdict, Via } from '../core/model.js'
+import type { Confirmation, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { type Ballot, castVote } from '../core/vote.js'
 import type { Store } from '../store/store.js'
@@ -18,6 +18,8 @@ export interface DecideDeps {
   clock: Clock
   grants: Grants
   hide: Hide
+  /** What counts of it now. */
+  counted: (confirmation: Confirmation) => Confirmation
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -27,7 +29,7 @@ export interface DecideDeps {
 export interface Decision {
   verdict: Verdict
   reason: string | null
-  remember: 'session' | 'global' | null
+  remember: Vote['remember']
   typed: string | null
   voter: Voter
   via: Via
@@ -45,11 +47,11 @@ export interface Executed {
   confirmation: Confirmation
 }
 
-export function createDecide({ store, clock, grants, hide, approvalMs, reportMs }: DecideDeps) {
+export function createDecide({ store, clock, grants, hide, counted, approvalMs, reportMs }: DecideDeps) {
   function change<T>(id: string, rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>) {
     return settle<T>(store, async () => {
       const found = await store.confirmation(id)
-      return found === undefined ? { answer: unknown(id) } : rule(found, clock.now())
+      return found === undefined ? { answer: unknown(id) } : rule(counted(found), clock.now())
     })
   }
 
@@ -75,7 +77,7 @@ export function createDecide({ store, clock, grants, hide, approvalMs, reportMs 
 
   async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
     const { verdict, reason, remember, typed, voter, via } = decision
-    const confirmation = castVote(found, { verdict, reason, typed, at: now, via, ...voter }, approvalMs)
+    const confirmation = castVote(found, { verdict, reason, remember, typed, at: now, via, ...voter }, approvalMs)
     const about = { actor: voter.by, at: now, via, confirmationId: found.id }
     if (isRefusal(confirmation)) {
       const { action, digest } = found

@@ -29,15 +29,25 @@ export type WhenGone = (leave: () => void) => void
 /** What a reader of the history is given at once: small, because there may be many, and some are slow. */
 const followed = { events: 100, bytes: 256 * 1024 }
 
-/** `settleLapsed` writes down what has lapsed, if that is possible. */
-export function createRead(store: Store, clock: Clock, watch: Watch, hide: Hide, settleLapsed: () => Promise<void>) {
+export interface ReadDeps {
+  store: Store
+  clock: Clock
+  watch: Watch
+  hide: Hide
+  /** What counts of it now. */
+  counted: (confirmation: Confirmation) => Confirmation
+  /** Writes down what has lapsed, if that is possible. */
+  settleLapsed: () => Promise<void>
+}
+
+export function createRead({ store, clock, watch, hide, counted, settleLapsed }: ReadDeps) {
   const turnstile = createTurnstile()
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
     const confirmation = await store.confirmation(id)
     if (confirmation === undefined) return unknown(id)
     if (!mayRead(caller, confirmation)) return hide(id, caller, 'http')
-    return { confirmation: asOf(confirmation, clock.now()), deliveries: await store.deliveries(id) }
+    return { confirmation: asOf(counted(confirmation), clock.now()), deliveries: await store.deliveries(id) }
   }
 
   /**
@@ -139,7 +149,7 @@ export function createRead(store: Store, clock: Clock, watch: Watch, hide: Hide,
     await settleLapsed()
     const page = await store.confirmations(filter, order, limit, after)
     const now = clock.now()
-    const items = page.items.map((one) => asOf(one, now))
+    const items = page.items.map((one) => asOf(counted(one), now))
     return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
   }
 

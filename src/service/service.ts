@@ -1,8 +1,9 @@
 // The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep; and who may
 // use them. They read the clock and make ids, and pass values down.
 import * as audit from '../audit/event.js'
-import type { Via } from '../core/model.js'
+import type { Confirmation, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
+import { withProvenVotes } from '../core/vote.js'
 import { createPolicy, type Policy, type Rule } from '../policy/rules.js'
 import type { RateLimit } from '../policy/window.js'
 import type { Cursor, EventFilter } from '../store/store.js'
@@ -41,6 +42,8 @@ export function createService(deps: ServiceDeps) {
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock)
   const { start: startSubmitting, readBack, ...submitting } = createSubmit({ ...deps, people, policy: () => policy })
   const hide = createHide(store, clock)
+  /** What was voted while everyone was let in, nobody has voted. */
+  const counted = (confirmation: Confirmation) => (people.isOpen() ? confirmation : withProvenVotes(confirmation))
   const grants = createGrants(store, clock, newId, () => policy, people)
 
   const noteRules = ({ rules, sha256 }: LoadedRules) =>
@@ -58,8 +61,8 @@ export function createService(deps: ServiceDeps) {
     },
     stop,
     ...submitting,
-    ...createRead(store, clock, watch, hide, settleLapsed),
-    ...createDecide({ ...deps, grants, hide }),
+    ...createRead({ store, clock, watch, hide, counted, settleLapsed }),
+    ...createDecide({ ...deps, grants, hide, counted }),
     ...createLinks(store, clock, chance),
     people,
     grant: grants.grant,

@@ -4,7 +4,7 @@ import { hold } from '../../src/core/confirmation.js'
 import { type Confirmation, defaultTerms, type Seat, type Terms, type Verdict } from '../../src/core/model.js'
 import { isRefusal, type Refusal } from '../../src/core/refusal.js'
 import { emptySeats } from '../../src/core/seats.js'
-import { approvalsGiven, type Ballot, castVote, flawOfVoter } from '../../src/core/vote.js'
+import { approvalsGiven, type Ballot, castVote, flawOfVoter, withProvenVotes } from '../../src/core/vote.js'
 
 const approvalMs = 900
 const submission = {
@@ -27,6 +27,7 @@ const ballot = (by: string, verdict: Verdict = 'approve', fields: Partial<Ballot
   via: 'http',
   reason: null,
   comment: null,
+  remember: null,
   typed: null,
   isProven: true,
   isPersonal: true,
@@ -51,7 +52,18 @@ t.test('where one approval is enough, one settles it and is kept as the vote', a
     resolution: { status: 'approved', by: 'alice', at: 2000, via: 'http', reason: 'fine' },
     execution: { state: 'unclaimed', claimBy: 2900 },
   })
-  t.same(done.votes, [{ verdict: 'approve', by: 'alice', at: 2000, via: 'http', reason: 'fine', comment: 'al' }])
+  t.same(done.votes, [
+    {
+      verdict: 'approve',
+      by: 'alice',
+      at: 2000,
+      via: 'http',
+      reason: 'fine',
+      comment: 'al',
+      isProven: true,
+      remember: null,
+    },
+  ])
 })
 
 t.test('where two are needed, the first leaves it pending and the second approves', async (t) => {
@@ -258,9 +270,23 @@ const anyBallot: fc.Arbitrary<Ballot> = fc.record({
   via: fc.constantFrom('http', 'page', 'link', 'telegram'),
   reason: fc.option(fc.constant('because')),
   comment: fc.constant(null),
+  remember: fc.constant(null),
   typed: fc.option(fc.constantFrom('send_mail', 'other')),
   isProven: fc.constant(true),
   isPersonal: fc.boolean(),
+})
+
+t.test('votes that nobody proved are left out once names are proven, but what they settled stands', async (t) => {
+  const two = heldUnder({ approvals: 2 })
+  const once = cast(two, ballot('olga', 'approve', { isProven: false })) as Confirmation
+  t.equal(approvalsGiven(once), 1)
+  t.equal(approvalsGiven(withProvenVotes(once)), 0)
+  t.match(cast(withProvenVotes(once), ballot('oscar')), { resolution: null, votes: [{ by: 'oscar' }] })
+  t.match(cast(withProvenVotes(once), ballot('olga'), ballot('oscar')), { resolution: { status: 'approved' } })
+  const settled = cast(once, ballot('oscar')) as Confirmation
+  t.equal(withProvenVotes(settled), settled)
+  const proven = cast(two, ballot('oscar')) as Confirmation
+  t.equal(withProvenVotes(proven), proven)
 })
 
 t.test('however votes come there is one outcome, and it is the one that they add up to', async () => {

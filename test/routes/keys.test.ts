@@ -733,6 +733,22 @@ t.test('what was whitelisted while the service was open counts no more after the
   t.equal((await bot('POST', '/confirm', mail)).body.status, 'auto_approved')
 })
 
+t.test('a vote that was given while the service was open counts no more after the first key', async (t) => {
+  const built = await build(t, { rules: 'rules: [{ action: two_*, approvals: 2 }]' })
+  const { id } = (await built.submit({ action: 'two_keys', requester: 'mallory' })).body
+  const forged = await built.call('POST', `/confirm/${id}/approve`, { approver: 'olga' })
+  t.match(forged, { status: 200, body: { approvals_given: 1, votes: [{ by: 'olga', proven: false }] } })
+  const { olga, oscar } = await giveKeys(built, { ...everyone, oscar: 'operator' })
+  t.match(await oscar('GET', `/confirm/${id}`), { body: { approvals_given: 0, votes: [] } })
+  t.match((await oscar('GET', '/confirm?status=pending')).body.confirmations, [{ approvals_given: 0, votes: [] }])
+  const first = await oscar('POST', `/confirm/${id}/approve`)
+  t.match(first, {
+    status: 200,
+    body: { status: 'pending', approvals_given: 1, votes: [{ by: 'oscar', proven: true }] },
+  })
+  t.match(await olga('POST', `/confirm/${id}/approve`), { status: 200, body: { status: 'approved' } })
+})
+
 t.test('a session that an operator remembers is remembered for whoever asked, not for all who name it', async (t) => {
   const built = await build(t)
   const { bot, other, olga } = await giveKeys(built, { ...everyone, other: 'agent' })

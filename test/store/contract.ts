@@ -505,9 +505,13 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(insert(confirmation('c2')))
     t.same(await store.confirmation('c1'), held)
     t.equal((await store.confirmation('c2'))?.terms, defaultTerms)
-    const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true }
+    const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true } as const
     const vote = (by: string, of: Confirmation) =>
-      castVote(of, { ...ballot, verdict: 'approve', by, at: 2000, via: 'page' }, 900_000) as Confirmation
+      castVote(
+        of,
+        { ...ballot, verdict: 'approve', by, at: 2000, via: 'page', remember: 'session' },
+        900_000,
+      ) as Confirmation
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
     t.same(await store.confirmation('c1'), once)
@@ -522,7 +526,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const store = await open(t)
     const held = confirmation('c1', { terms: { ...defaultTerms, rule: 'two', approvals: 2 } })
     await store.commit(insert(held))
-    const rest = { at: 2000, via: 'http', reason: null, comment: null, typed: null } as const
+    const rest = { at: 2000, via: 'http', reason: null, comment: null, typed: null, remember: null } as const
     const outcomes = await Promise.all(
       ['alice', 'bob'].map((by) => {
         const ballot = { verdict: 'approve', by, isProven: true, isPersonal: true, ...rest } as const

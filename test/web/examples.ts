@@ -37,7 +37,17 @@ export function resolved(of: Confirmation, status: Outcome, by: string, reason: 
 }
 
 export function vote(by: string, more: Partial<Vote> = {}): Vote {
-  return { verdict: 'approve', by, at: askedAt + 61_000, via: 'telegram', reason: null, comment: null, ...more }
+  return {
+    verdict: 'approve',
+    by,
+    at: askedAt + 61_000,
+    via: 'telegram',
+    reason: null,
+    comment: null,
+    isProven: true,
+    remember: null,
+    ...more,
+  }
 }
 
 /** A page as a signed-in person sees it, with a form while it is pending. */
