@@ -176,13 +176,13 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   }
 }
 
-/** Who reads the messages of a chat: a person, or whoever is in it. */
+/** Who reads the messages of a chat: whoever is in it, or one person, where a private chat goes by that person's id. */
 function recipientOf(channel: ChannelName, config: Config, { people }: Service): string | null {
   const { telegramHomeChannel, discordHomeChannel, discordBotToken } = config
-  const chat =
-    channel === 'telegram' ? telegramHomeChannel : discordBotToken === undefined ? 'webhook' : discordHomeChannel
-  if (chat === undefined) return null
-  return people.byChat(channel, chat)?.name ?? `${channel}:${chat}`
+  // On Discord every channel has an id of its own, also one between two.
+  if (channel === 'discord') return `discord:${discordBotToken === undefined ? 'webhook' : discordHomeChannel}`
+  if (telegramHomeChannel === undefined) return null
+  return people.byTelegram(telegramHomeChannel)?.name ?? `telegram:${telegramHomeChannel}`
 }
 
 function configuredChats(config: Config): Channel[] {

@@ -82,6 +82,17 @@ export function skeleton(name: string): string {
   return Array.from(bare, plain).join('')
 }
 
+/**
+ * The same sign by sign. ? is a letter of which nobody here knows what it is drawn like: it may pass for any. * is another
+ * sign: it may pass for any, or for none.
+ */
+export function signs(name: string): string[] {
+  const drawn = name.normalize('NFKD').replace(/[\p{M}\p{C}\p{DI}\p{Z}]|(?![A-Za-z0-9])[ -~]/gu, '')
+  return Array.from(drawn, plain).map((sign) =>
+    /^[a-z0-9]$/.test(sign) ? sign : /^[\p{L}\p{N}]/u.test(sign) ? '?' : '*',
+  )
+}
+
 function plain(letter: string): string {
   const small = letter.toLowerCase()
   return lookAlikes.get(letter) ?? lookAlikes.get(small) ?? small

@@ -1,5 +1,5 @@
 // Which actions always need a person, and how long a request may wait.
-import { skeleton } from '../core/text.js'
+import { signs, skeleton } from '../core/text.js'
 
 /** No whitelist entry, global or session, ever covers these. */
 export const highRiskActions: ReadonlySet<string> = new Set([
@@ -15,14 +15,46 @@ export const highRiskActions: ReadonlySet<string> = new Set([
   'migrate_database',
 ])
 
-/** Without l, and i and 1 that look like it: a bar may stand for one of them, or between two words. */
-const outline = (name: string) => skeleton(name).replaceAll('l', '')
+/**
+ * Two letters that are drawn like one count as that. Then without l, and i and 1 that look like it: a bar may stand for
+ * one of them, or between two words.
+ */
+const outline = (name: string) =>
+  skeleton(name).replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('cl', 'd').replaceAll('l', '')
 
 const highRiskOutlines: ReadonlyMap<string, string> = new Map([...highRiskActions].map((name) => [outline(name), name]))
+const longestOutline = Math.max(...[...highRiskOutlines.keys()].map((name) => name.length))
 
 /** The high-risk action that this is, in its own spelling or another; undefined if it is none. */
 export function highRiskName(action: string): string | undefined {
-  return highRiskOutlines.get(outline(action))
+  return highRiskOutlines.get(outline(action)) ?? (/[^ -~]/.test(action) ? drawnLike(action) : undefined)
+}
+
+/** The one that it could be taken for, whatever the signs in it are that nobody can name. */
+function drawnLike(action: string): string | undefined {
+  const drawn = signs(action).filter((sign) => sign !== 'l')
+  const letters = drawn.filter((sign) => sign !== '?' && sign !== '*').length
+  if (letters > longestOutline) return undefined
+  for (const [name, action] of highRiskOutlines) {
+    // With fewer than half of its letters there, nobody would read it so.
+    if (letters * 2 >= name.length && fits(drawn, name)) return action
+  }
+  return undefined
+}
+
+/** Whether the signs spell the name. */
+function fits(drawn: string[], name: string): boolean {
+  let reached = new Set([0])
+  for (const sign of drawn) {
+    const next = new Set<number>()
+    for (const at of reached) {
+      if (sign === '*') next.add(at)
+      if (at < name.length && (sign === '?' || sign === '*' || sign === name[at])) next.add(at + 1)
+    }
+    if (next.size === 0) return false
+    reached = next
+  }
+  return reached.has(name.length)
 }
 
 /** Another spelling of a high-risk action is still that action. */

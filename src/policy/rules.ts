@@ -40,6 +40,8 @@ export interface Rule {
 export interface Policy {
   /** The first rule that fits this action and these details (JSON text of an object). */
   govern(action: string, details: string): Governing
+  /** What this action goes by: every spelling of a high-risk action is that action. */
+  nameOf(action: string): string
   /** Whether any rule that might govern this action lets it be whitelisted. */
   mayWhitelist(action: string): boolean
   /** The longest window of any rate limit, in ms. */
@@ -56,6 +58,11 @@ export const builtInNames: readonly string[] = [defaultTerms.rule, highRiskTerms
 
 /** Names of actions are an agent's to choose: what is remembered about them has an end. */
 const maxRemembered = 1000
+
+interface Known {
+  name: string
+  candidates: Candidate[]
+}
 
 interface Candidate {
   when: Condition[]
@@ -77,34 +84,36 @@ export function createPolicy(rules: Rule[], defaults: { rate: Rate }): Policy {
     const candidate = (of: Terms): Candidate => ({ when, governing: { terms: of, limits: full } })
     return { fits: compileActions(actions), ordinary: candidate(terms), hardened: candidate(harden(terms)) }
   })
-  const remembered = new Map<string, Candidate[]>()
+  const remembered = new Map<string, Known>()
 
   /** What may govern this action, up to and including the first without conditions. */
-  function candidates(action: string): Candidate[] {
+  function know(action: string): Known {
     const known = remembered.get(action)
     if (known !== undefined) return known
     const highRisk = highRiskName(action)
     const name = highRisk ?? action
-    const found: Candidate[] = []
+    const candidates: Candidate[] = []
     for (const { fits, ordinary, hardened } of prepared) {
       if (!fits(name)) continue
-      found.push(highRisk === undefined ? ordinary : hardened)
+      candidates.push(highRisk === undefined ? ordinary : hardened)
       if (ordinary.when.length === 0) break
     }
-    if (found.at(-1)?.when.length !== 0) found.push(highRisk === undefined ? fallback : highRiskFallback)
+    if (candidates.at(-1)?.when.length !== 0) candidates.push(highRisk === undefined ? fallback : highRiskFallback)
     if (remembered.size >= maxRemembered) remembered.clear()
+    const found = { name, candidates }
     remembered.set(action, found)
     return found
   }
 
   return {
     govern(action, details) {
-      const all = candidates(action)
+      const { candidates: all } = know(action)
       if (all[0]!.when.length === 0) return all[0]!.governing
       const value = JSON.parse(details) as unknown
       return all.find(({ when }) => when.every((condition) => condition.holds(value)))!.governing
     },
-    mayWhitelist: (action) => candidates(action).some(({ governing }) => governing.terms.mayWhitelist),
+    nameOf: (action) => know(action).name,
+    mayWhitelist: (action) => know(action).candidates.some(({ governing }) => governing.terms.mayWhitelist),
     longestWindowMs: Math.max(defaults.rate.windowMs, ...rules.map(({ limits }) => limits.rate?.windowMs ?? 0)),
     rules,
   }

@@ -5,7 +5,7 @@ import type { By } from '../service/people.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
-import { granted } from './errors.js'
+import { granted, Problem } from './errors.js'
 import * as requests from './requests.js'
 import { iso, seconds } from './view.js'
 
@@ -36,6 +36,7 @@ export function keyRoutes(app: Api, service: Service): void {
     },
     async ({ body, caller }, reply) => {
       const { name, role, expires_in_seconds, telegram_id: telegramId, discord_id: discordId } = body
+      if (telegramId !== undefined || discordId !== undefined) assertIsKnown(caller)
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
       const asked = { name, role, expiresInMs, telegramId, discordId }
       const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
@@ -95,11 +96,20 @@ export function keyRoutes(app: Api, service: Service): void {
       },
     },
     async ({ params, body, caller }) => {
+      assertIsKnown(caller)
       const asked = { name: params.name, telegramId: body?.telegram_id, discordId: body?.discord_id }
       const { person } = granted(await people.setPerson(asked, byOf(caller)))
       return personView(person)
     },
   )
+}
+
+/** Who is who outlasts the time in which everyone is let in, so it is not for everyone to say. */
+function assertIsKnown({ name }: Caller): void {
+  if (name !== null) return
+  const sentence =
+    "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'holdpoint people set'."
+  throw new Problem('forbidden', sentence)
 }
 
 function byOf({ name }: Caller): By {

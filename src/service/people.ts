@@ -5,7 +5,7 @@ import { hashSecret, type Key, makeKeyText, type Person, readKeyId, stateOf } fr
 import { may, type Caller, type Role } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import type { ChannelName, Via } from '../core/model.js'
+import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/text.js'
 import type { Store, Write } from '../store/store.js'
@@ -206,11 +206,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string) {
     }
   }
 
-  /** Whose chat this is. */
-  function byChat(channel: ChannelName, chatId: string): Person | undefined {
-    return [...people.values()].find((one) =>
-      channel === 'telegram' ? one.telegramId === chatId : channel === 'discord' && one.discordId === chatId,
-    )
+  function byTelegram(id: string): Person | undefined {
+    return [...people.values()].find(({ telegramId }) => telegramId === id)
   }
 
   /** Whether they may decide without showing a key: not once all keys that allow it are gone. */
@@ -236,7 +233,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string) {
     revokeKey,
     rotateKey,
     setPerson,
-    byChat,
+    byTelegram,
     isPerson: (name: string) => people.has(name),
     /** Nobody else has this name, or one that looks like it. */
     isFree: (name: string) => ![...people.keys()].some((other) => skeleton(other) === skeleton(name)),

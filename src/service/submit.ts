@@ -76,12 +76,17 @@ export function createSubmit(deps: SubmitDeps) {
     const until = now - window.keptMs
     if (longestWindowMs <= window.keptMs) return
     const asked = await store.asked(now - longestWindowMs)
-    const hits = asked.map(({ action, at }) => ({ key: action, at: Math.min(at, now) }))
+    const hits = asked.map(({ action, at }) => ({ key: windowOf(action), at: Math.min(at, now) }))
     window.lengthen(
       longestWindowMs,
       until,
       hits.filter(({ at }) => at <= until),
     )
+  }
+
+  /** Another spelling of a high-risk action has no window of its own. */
+  function windowOf(action: string): string {
+    return policy().nameOf(action)
   }
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
@@ -121,8 +126,8 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
   async function plan(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
-    const { submission, key } = ruled
-    const turn = key === null ? null : turnOf(submission, key)
+    const { key } = ruled
+    const turn = key === null ? null : turnOf(ruled, key)
     const earlier = turn === null ? undefined : (planned.keyed.get(turn) ?? (await recall(ruled, key!)))
     const fingerprint = turn === null ? '' : fingerprintOf(asAsked(ruled))
     if (earlier !== undefined) {
@@ -142,7 +147,7 @@ export function createSubmit(deps: SubmitDeps) {
       const at = clock.now()
       change.writes.push({
         kind: 'keyed',
-        record: { caller: submission.requester, key: key!, fingerprint, confirmationId, at },
+        record: { caller: callerOf(ruled), key: key!, fingerprint, confirmationId, at },
       })
     }
     return attempt
@@ -163,7 +168,7 @@ export function createSubmit(deps: SubmitDeps) {
     // From here to the place that is taken there is no pause, in which others might take it too.
     const full = whenFull(ruled, held, via)
     if (full !== null) return full
-    const rate = window.take(action, now, limits.rate)
+    const rate = window.take(windowOf(action), now, limits.rate)
     if (!rate.allowed) {
       const refusal = tooMany(rate, limits.rate)
       return { change: { writes: [], events: [audit.rateLimited(submission, refusal, now, via)] }, answer: refusal }
@@ -178,7 +183,7 @@ export function createSubmit(deps: SubmitDeps) {
       answer: { confirmation: held, rate: { ...rate, ...limits.rate }, isReplay: false },
       undo: () => {
         open.remove(held)
-        window.giveBack(action, now)
+        window.giveBack(windowOf(action), now)
       },
     }
   }
@@ -210,7 +215,7 @@ export function createSubmit(deps: SubmitDeps) {
         ],
         events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
       },
-      answer: { confirmation, rate: { ...window.peek(action, now, limit), ...limit }, isReplay: false },
+      answer: { confirmation, rate: { ...window.peek(windowOf(action), now, limit), ...limit }, isReplay: false },
     }
   }
 
@@ -225,7 +230,7 @@ export function createSubmit(deps: SubmitDeps) {
     if (limits.mergesIdentical) {
       const waiting = await findAlike(held, planned)
       if (waiting !== undefined) {
-        const rate = { ...window.peek(action, now, limits.rate), ...limits.rate }
+        const rate = { ...window.peek(windowOf(action), now, limits.rate), ...limits.rate }
         return {
           change: { writes: [], events: [audit.repeated(waiting, now, via)] },
           answer: { confirmation: waiting, rate, isReplay: false },
@@ -265,14 +270,12 @@ export function createSubmit(deps: SubmitDeps) {
     return undefined
   }
 
-  async function recall(
-    { submission, limits }: Ruled,
-    key: string,
-  ): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
-    const keyed = await store.keyed(submission.requester, key)
+  async function recall(ruled: Ruled, key: string): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
+    const { limits } = ruled
+    const keyed = await store.keyed(callerOf(ruled), key)
     const confirmation = keyed && (await store.confirmation(keyed.confirmationId))
     if (keyed === undefined || confirmation === undefined) return undefined
-    const rate = { ...window.peek(confirmation.action, clock.now(), limits.rate), ...limits.rate }
+    const rate = { ...window.peek(windowOf(confirmation.action), clock.now(), limits.rate), ...limits.rate }
     return { fingerprint: keyed.fingerprint, submitted: { confirmation, rate, isReplay: true } }
   }
 
@@ -348,13 +351,19 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
   return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
 }
 
-/** A caller's key. No caller's name holds a NUL. */
-function turnOf({ requester }: Submission, key: string): string {
-  return `${requester}\0${key}`
+/** Whose keys these are. No proven name begins like one that was only given, so nobody can use up another's. */
+function callerOf({ submission: { requester }, isProven }: Ruled): string {
+  return isProven ? requester : `?${requester}`
 }
 
-function turnsOf({ submission, key, limits }: Ruled): string[] {
-  const turns = key === null ? [] : [turnOf(submission, key)]
+/** A caller's key. No caller's name holds a NUL. */
+function turnOf(ruled: Ruled, key: string): string {
+  return `${callerOf(ruled)}\0${key}`
+}
+
+function turnsOf(ruled: Ruled): string[] {
+  const { submission, key, limits } = ruled
+  const turns = key === null ? [] : [turnOf(ruled, key)]
   return limits.mergesIdentical ? [...turns, digestOf(submission)] : turns
 }
 

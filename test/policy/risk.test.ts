@@ -53,6 +53,21 @@ t.test('another spelling of a high-risk action is still that action', async (t) 
     'pub1ish_package',
     'modlfy_perm1ss|ons',
     'depl0y_producti0n',
+    'rnigrate_database',
+    'modify_perrnissions',
+    'vvipe_database',
+    'clelete_clata',
+    'd\u212elete_data',
+    'delete_d\u237ata',
+    'e\u00d7ec_remote',
+    'dele\u22a4e_data',
+    '\u2375ipe_database',
+    '\ua64dipe_database',
+    '\u1d26otate_keys',
+    'r\u{1042c}tate_keys',
+    '\u{1f173}elete_data',
+    'delete\u2192data',
+    'd\u212elete\u2192data',
   ]) {
     t.ok(isHighRisk(action), JSON.stringify(action))
   }
@@ -74,6 +89,12 @@ t.test('actions that merely resemble one are not', async (t) => {
     'exec_remove',
     'wipe_databases',
     'удалить_данные',
+    'überweisung_anlegen',
+    'データ_delete',
+    'd\u212e\u212e\u212e\u212e\u212e_\u212e\u212e\u212e\u212e',
+    'delete_data_日本',
+    'exec_reports',
+    '\u212e'.repeat(1000),
     '|',
   ]) {
     t.notOk(isHighRisk(action), action)

@@ -140,10 +140,10 @@ t.test('HEAD asks for what GET asks for', async (t) => {
   }
 })
 
-t.test('while there is no key, everyone may do everything', async (t) => {
+t.test('while there is no key, everyone may do everything but say who is who', async (t) => {
   const built = await build(t)
   for (const [route, { answers, body }] of Object.entries(matrix)) {
-    if (route.startsWith('POST /keys')) continue
+    if (route.startsWith('POST /keys') || route.startsWith('PUT /people')) continue
     t.equal((await ask(built.call, route, body)).status, answers, route)
   }
   t.match(await built.call('GET', '/health'), { body: { auth: 'open' } })
@@ -747,6 +747,36 @@ t.test('a vote that was given while the service was open counts no more after th
     body: { status: 'pending', approvals_given: 1, votes: [{ by: 'oscar', proven: true }] },
   })
   t.match(await olga('POST', `/confirm/${id}/approve`), { status: 200, body: { status: 'approved' } })
+})
+
+t.test(
+  'an Idempotency-Key that was used in a name while the service was open is not used up for its owner',
+  async (t) => {
+    const built = await build(t)
+    const asked = { action: 'send_mail', description: 'b' }
+    const header = { 'idempotency-key': 'job-1' }
+    const planted = (await built.call('POST', '/confirm', { ...asked, requester: 'bot' }, header)).body
+    await built.call('POST', `/confirm/${planted.id}/approve`, { approver: 'olga' })
+    const { bot } = await giveKeys(built, everyone)
+    const own = await bot('POST', '/confirm', asked, header)
+    t.match(own, { status: 202, body: { status: 'pending' } })
+    t.not(own.body.id, planted.id)
+    t.equal((await bot('POST', '/confirm', asked, header)).body.id, own.body.id)
+  },
+)
+
+t.test('while the service is open nobody says over HTTP who is who', async (t) => {
+  const built = await build(t)
+  t.match(await built.call('PUT', '/people/alice', { telegram_id: '5' }), {
+    status: 403,
+    body: { code: 'forbidden', error: /Make a key first/ },
+  })
+  for (const chat of [{ telegram_id: '5' }, { discord_id: '5' }]) {
+    const asked = { name: 'alice', role: 'operator', ...chat }
+    t.match(await built.call('POST', '/keys', asked), { status: 403, body: { code: 'forbidden' } })
+  }
+  t.match(await built.call('GET', '/people'), { body: { count: 0 } })
+  t.equal((await built.call('POST', '/keys', { name: 'alice', role: 'operator' })).status, 201)
 })
 
 t.test('a session that an operator remembers is remembered for whoever asked, not for all who name it', async (t) => {

@@ -73,6 +73,20 @@ rules:
   - { name: tested, action: a, ${settings} }
 `
 
+t.test('another spelling of a high-risk action takes a slot of the same window, also after a restart', async (t) => {
+  const rules = 'rules: [{ action: delete_data, rate_limit: { max: 2, window_seconds: 3600 } }]'
+  const first = await build(t, { rules })
+  const statuses = async (built: Built, actions: string[]) => {
+    const answers = []
+    for (const action of actions) answers.push((await built.submit({ action })).status)
+    return answers
+  }
+  t.same(await statuses(first, ['delete_data', 'Delete-Data', 'DELETE_DATA', 'd\u0435lete_data']), [202, 202, 429, 429])
+  await first.stop()
+  const second = await build(t, { rules, dbPath: first.dbPath, clock: first.clock })
+  t.same(await statuses(second, ['deletedata', 'delete_date']), [429, 202])
+})
+
 t.test('two approvals: the first leaves it pending, the same person has no second, another approves', async (t) => {
   const { held, ann, bo, bot, status, history } = await ruled(t, rule('approvals: 2'))
   const id = await held()
