@@ -69,7 +69,7 @@ export function readOrder(words: string[], problems: string[]): Order | null {
   }
   const { argument: wanted } = commands[name as CommandName] as Command
   const [argument, ...more] = words.slice(2)
-  if (wanted !== undefined && argument === undefined) problems.push(`${name}: say which ${wanted}`)
+  if (wanted !== undefined && (argument ?? '').trim() === '') problems.push(`${name}: say which ${wanted}`)
   const excess = wanted === undefined ? words.slice(2) : more
   if (excess.length > 0) problems.push(`${excess[0]}: ${name} takes no such argument; see --help`)
   return { name: name as CommandName, argument: argument ?? '', options: {} }

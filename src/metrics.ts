@@ -73,7 +73,12 @@ export function createMetrics(store: Store, service: Service): Metrics {
   })
   const unreported = new Gauge({
     name: 'holdpoint_unreported',
-    help: 'Claimed approvals whose outcome is still awaited.',
+    help: 'Claimed approvals whose outcome nobody has reported, overdue or not.',
+    registers,
+  })
+  const overdue = new Gauge({
+    name: 'holdpoint_overdue_reports',
+    help: 'Those of them whose report is overdue.',
     registers,
   })
   const listeners = new Gauge({
@@ -139,7 +144,8 @@ export function createMetrics(store: Store, service: Service): Metrics {
       pending.set(count)
       const approved = await service.executions()
       unclaimed.set(approved.unclaimed)
-      unreported.set(approved.claimed)
+      unreported.set(approved.claimed + approved.unreported)
+      overdue.set(approved.unreported)
       const { one, all } = service.listening()
       listeners.set({ of: 'one' }, one)
       listeners.set({ of: 'all' }, all)

@@ -23,6 +23,8 @@ export interface Key {
   createdAt: number
   expiresAt: number | null
   revokedAt: number | null
+  /** The key in its place, where it was rotated. */
+  replacedBy: string | null
 }
 
 /** Lets one recipient decide one confirmation, once. */

@@ -89,12 +89,30 @@ export async function carryOut(order: Order, config: Config, output: Output = st
 
 function readNewKey(options: Order['options']) {
   const expires = options['expires-in']
-  return {
-    name: needed(options, 'name'),
-    role: readRole(needed(options, 'role')),
-    ...(expires === undefined ? {} : { expires_in_seconds: readSeconds('expires-in', expires, 1, maxExpirySeconds) }),
-    ...chatsOf(options),
-  }
+  const { name, role, end, chats } = readAll({
+    name: () => needed(options, 'name'),
+    role: () => readRole(needed(options, 'role')),
+    end: () =>
+      expires === undefined ? {} : { expires_in_seconds: readSeconds('expires-in', expires, 1, maxExpirySeconds) },
+    chats: () => chatsOf(options),
+  })
+  return { name, role, ...end, ...chats }
+}
+
+/** What each of these reads. All that is wrong with them is said at once. */
+function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
+  const problems: string[] = []
+  const entries = Object.entries(reads).map(([name, read]) => {
+    try {
+      return [name, read()]
+    } catch (error) {
+      if (!(error instanceof ConfigProblems)) throw error
+      problems.push(...error.problems)
+      return [name, undefined]
+    }
+  })
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return Object.fromEntries(entries) as { [K in keyof T]: ReturnType<T[K]> }
 }
 
 function readRole(text: string): string {
@@ -115,7 +133,9 @@ async function rotateKey(
   which: string,
   asked: { overlap_seconds?: number },
 ): Promise<void> {
-  const [first, ...others] = await findKeys(call, which)
+  const found = await findKeys(call, which)
+  // One that was rotated before has its place taken; it goes by itself.
+  const [first, ...others] = found.length === 1 ? found : found.filter(({ replaced_by }) => replaced_by === null)
   if (others.length > 0) throw new OrderRefused(`${which} has several keys; say which by its id: holdpoint keys list`)
   const made = await call<MadeKey>('POST', `/keys/${first!.id}/rotate`, asked)
   showKey(output, made)
@@ -127,8 +147,11 @@ async function rotateKey(
 async function findKeys(call: Call, which: string): Promise<KeyList['keys']> {
   const { keys } = await call<KeyList>('GET', '/keys')
   const found = keys.filter((key) => key.id === which || (key.name === which && key.state === 'live'))
-  if (found.length === 0) throw new OrderRefused(`There is no key ${which}; holdpoint keys list shows those there are.`)
-  return found
+  if (found.length > 0) return found
+  const nothing = keys.some(({ name }) => name === which)
+    ? `${which} has no key that is good still`
+    : `There is no key ${which}`
+  throw new OrderRefused(`${nothing}; holdpoint keys list shows those there are.`)
 }
 
 /** The key alone on standard output, for whoever takes it from there. */
@@ -198,7 +221,7 @@ function needed(options: Order['options'], name: string): string {
 const units: Partial<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
 function readSeconds(option: string, text: string | true, min: number, max: number): number {
-  const [, number, unit] = /^(\d{1,9})([smhd]?)$/.exec(String(text)) ?? []
+  const [, number, unit] = /^(\d+)([smhd]?)$/.exec(String(text)) ?? []
   if (number === undefined) throw wrong(option, 'must be a time as 90d, 12h, 30m or a number of seconds')
   const seconds = Number(number) * (units[unit || 's'] ?? 1)
   if (seconds < min || seconds > max) throw wrong(option, `must be from ${min}s to ${max / units.d!}d`)

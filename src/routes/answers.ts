@@ -218,6 +218,7 @@ const keyFields = z.object({
   expires_at_iso: isoTime.nullable(),
   revoked_at: epoch.nullable(),
   revoked_at_iso: isoTime.nullable(),
+  replaced_by: z.string().nullable().meta({ description: 'The key in its place, where it was rotated.' }),
 })
 export const key = keyFields.meta({ description: 'A key, without its secret.' })
 

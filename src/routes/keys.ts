@@ -129,6 +129,7 @@ function keyView(key: Key, now: number) {
     expires_at_iso: iso(key.expiresAt),
     revoked_at: seconds(key.revokedAt),
     revoked_at_iso: iso(key.revokedAt),
+    replaced_by: key.replacedBy,
   }
 }
 

@@ -110,7 +110,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string) {
     const { id, text } = makeKeyText(chance())
     const expiresAt = expiresInMs === null ? null : now + expiresInMs
     const key = { id, version: 1, person: name, role, hash: hashSecret(text), createdBy: actor, createdAt: now }
-    return { key: { ...key, expiresAt, revokedAt: null }, secret: text }
+    return { key: { ...key, expiresAt, revokedAt: null, replacedBy: null }, secret: text }
   }
 
   /** Revoking again changes nothing and is no mistake. */
@@ -141,11 +141,17 @@ export function createPeople(store: Store, clock: Clock, chance: () => string) {
       if (state !== 'live') {
         return { answer: refuse('key_not_live', `The key ${id} is ${state}; add a new one instead of rotating it.`) }
       }
+      // Its own end is only that of the overlap: a key in its place would be as short.
+      if (old.replacedBy !== null) {
+        const sentence = `The key ${id} was rotated before, and ${old.replacedBy} is in its place; rotate that one.`
+        return { answer: refuse('key_not_live', sentence) }
+      }
       // As long a life as the old one was given.
       const expiresInMs = old.expiresAt === null ? null : old.expiresAt - old.createdAt
       const made = make({ name: old.person, role: old.role, expiresInMs }, by, now)
       const end = now + overlapMs
-      const ended: Key = { ...old, version: old.version + 1, expiresAt: Math.min(old.expiresAt ?? end, end) }
+      const expiresAt = Math.min(old.expiresAt ?? end, end)
+      const ended: Key = { ...old, version: old.version + 1, expiresAt, replacedBy: made.key.id }
       const about = { old_key_id: id, overlap_seconds: overlapMs / 1000 }
       return {
         answer: { ...made, old: ended },

@@ -146,6 +146,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
   CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
   CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
+  CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
   CREATE INDEX confirmations_created_at ON confirmations (created_at);
   CREATE INDEX confirmations_status ON confirmations (status, created_at);
   CREATE INDEX confirmations_action ON confirmations (action, created_at);
@@ -213,7 +214,8 @@ export const migrations: readonly string[] = [
     created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
-    revoked_at INTEGER
+    revoked_at INTEGER,
+    replaced_by TEXT
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE links (

@@ -248,7 +248,7 @@ export function fromPerson({ name, version, telegramId, discordId, createdAt }: 
   return [name, version, telegramId, discordId, createdAt]
 }
 
-export const keyColumns = 'id, version, person, role, hash, created_by, created_at, expires_at, revoked_at'
+export const keyColumns = 'id, version, person, role, hash, created_by, created_at, expires_at, revoked_at, replaced_by'
 
 export type KeyRow = [
   id: string,
@@ -260,15 +260,17 @@ export type KeyRow = [
   createdAt: number,
   expiresAt: number | null,
   revokedAt: number | null,
+  replacedBy: string | null,
 ]
 
-export function toKey([id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt]: KeyRow): Key {
-  return { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt }
+export function toKey(row: KeyRow): Key {
+  const [id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt, replacedBy] = row
+  return { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt, replacedBy }
 }
 
 export function fromKey(key: Key): KeyRow {
-  const { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt } = key
-  return [id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt]
+  const { id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt, replacedBy } = key
+  return [id, version, person, role, hash, createdBy, createdAt, expiresAt, revokedAt, replacedBy]
 }
 
 export const linkColumns = 'hash, version, confirmation_id, recipient, channel, created_at, used_at'

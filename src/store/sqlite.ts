@@ -170,7 +170,7 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
 
     pending: read((now: number) => sql.pending.get({ now }) as { count: number; oldestCreatedAt: number | null }),
 
-    executions: read(() => sql.executions.get() as { unclaimed: number; claimed: number }),
+    executions: read(() => sql.executions.get() as Record<'unclaimed' | 'claimed' | 'unreported', number>),
 
     open: read(() => sql.open.all() as { id: string; requester: string; digest: string }[]),
 
@@ -378,7 +378,8 @@ function prepare(db: Database.Database) {
     nextReportBy: value("SELECT report_by FROM confirmations WHERE execution = 'claimed' ORDER BY report_by LIMIT 1"),
     executions: db.prepare(`SELECT
       (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
-      (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed`),
+      (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed,
+      (SELECT count(*) FROM (SELECT 1 FROM confirmations WHERE execution = 'unreported' LIMIT 1000)) AS unreported`),
     open: db.prepare(`SELECT id, requester, digest ${fromPending} WHERE status = 'pending'`),
     denied: rows(`SELECT ${confirmationColumns} FROM confirmations
       WHERE status = 'denied' AND digest = ? AND resolved_at > ? ORDER BY resolved_at DESC LIMIT 1`),

@@ -113,8 +113,11 @@ export interface Store {
   nextDue(): Promise<number | undefined>
   /** Pending ones that have not lapsed at `now`, and when the longest waiting of them was created. */
   pending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
-  /** How many approvals may still be claimed, and how many that were claimed have still to be reported. */
-  executions(): Promise<{ unclaimed: number; claimed: number }>
+  /**
+   * How many approvals may still be claimed; how many that were claimed have still to be reported, in time and overdue.
+   * Of the overdue ones, which may stay so for ever, at most 1000 are counted.
+   */
+  executions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
   /** What waits for a person, as much as is needed to know it again. */
   open(): Promise<{ id: string; requester: string; digest: string }[]>
   /** The latest denial of what has this digest, if it is from after `since`. */

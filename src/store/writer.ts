@@ -100,9 +100,10 @@ export function openWriter(file: string): Writer {
     personVersion: db.prepare('SELECT version FROM people WHERE name = ?').pluck(),
     updatePerson: db.prepare('UPDATE people SET version = ?, telegram_id = ?, discord_id = ? WHERE name = ?'),
     insertKey: db.prepare(`INSERT INTO keys
-      (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at, replaced_by)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     keyVersion: db.prepare('SELECT version FROM keys WHERE id = ?').pluck(),
-    updateKey: db.prepare('UPDATE keys SET version = ?, expires_at = ?, revoked_at = ? WHERE id = ?'),
+    updateKey: db.prepare('UPDATE keys SET version = ?, expires_at = ?, revoked_at = ?, replaced_by = ? WHERE id = ?'),
     insertLink: db.prepare(`INSERT INTO links
       (hash, version, confirmation_id, recipient, channel, created_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)`),
     linkVersion: db.prepare('SELECT version FROM links WHERE hash = ?').pluck(),
@@ -218,8 +219,8 @@ export function openWriter(file: string): Writer {
         sql.insertKey.run(...change[1])
         return
       case 'updateKey': {
-        const [id, version, , , , , , expiresAt, revokedAt] = change[2]
-        sql.updateKey.run(version, expiresAt, revokedAt, id)
+        const [id, version, , , , , , expiresAt, revokedAt, replacedBy] = change[2]
+        sql.updateKey.run(version, expiresAt, revokedAt, replacedBy, id)
         return
       }
       case 'insertLink':

@@ -69,6 +69,12 @@ const misread: [args: string[], sentence: RegExp][] = [
     ['keys', 'add', '--name', 'bob', '--role', 'agent', '--expires-in', '3651d'],
     /--expires-in: must be from 1s to 3650d/,
   ],
+  [
+    ['keys', 'add', '--name', 'bob', '--role', 'agent', '--expires-in', '999999999999999d'],
+    /--expires-in: must be from 1s to 3650d/,
+  ],
+  [['keys', 'add', '--expires-in', 'soon'], /--name: is needed[^]*--role: is needed[^]*--expires-in: must be/],
+  [['policy', 'explain', ' '], /policy explain: say which ACTION/],
   [['keys', 'rotate', 'bob', '--overlap', '31d'], /--overlap: must be from 0s to 30d/],
   [
     ['keys', 'add', '--name', 'bob', '--role', 'agent', '--telegram', 'bobby'],
@@ -212,10 +218,14 @@ t.test('a rotated key stays good for the overlap and no longer', async (t) => {
   t.equal(await statusWith(program, old), 200)
   t.equal(await statusWith(program, next), 200)
 
+  const taken = await order(t, dbPath, 'keys', 'rotate', old.split('_')[1]!)
+  t.match(taken, { code: 1, stdout: '', stderr: /was rotated before, and [0-9a-f]+ is in its place/ })
+  // By name it is the one whose place is not taken.
+  const last = await order(t, dbPath, 'keys', 'rotate', 'bot', '--overlap', '1s')
+  t.equal(last.code, 0)
+  await addKey(t, dbPath, 'bot', 'agent')
   const several = await order(t, dbPath, 'keys', 'rotate', 'bot')
   t.match(several, { code: 1, stdout: '', stderr: /bot has several keys; say which by its id/ })
-  const last = await order(t, dbPath, 'keys', 'rotate', next.split('_')[1]!, '--overlap', '1s')
-  t.equal(last.code, 0)
   await until(async () => (await statusWith(program, next)) === 401)
   t.equal(await statusWith(program, last.stdout.trim()), 200)
   const gone = await order(t, dbPath, 'keys', 'rotate', next.split('_')[1]!)

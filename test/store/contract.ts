@@ -79,6 +79,7 @@ const key = (id: string, fields: Partial<Key> = {}): Key => ({
   createdAt: 1000,
   expiresAt: null,
   revokedAt: null,
+  replacedBy: null,
   ...fields,
 })
 
@@ -339,13 +340,13 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       await store.commit(insert(one))
       await put(one, resolve(one, yes, 5000) as Confirmation)
     }
-    t.same(await store.executions(), { unclaimed: 2, claimed: 0 })
+    t.same(await store.executions(), { unclaimed: 2, claimed: 0, unreported: 0 })
     t.equal(await store.nextDue(), 7000)
     const approved = (await store.confirmation('c2'))!
     const claimed = claim(approved, null, 3000, 1000) as Confirmation
     await put(approved, claimed)
     t.same(await store.confirmation('c2'), claimed)
-    t.same(await store.executions(), { unclaimed: 1, claimed: 1 })
+    t.same(await store.executions(), { unclaimed: 1, claimed: 1, unreported: 0 })
     t.equal(await store.nextDue(), 4000)
     t.same(await store.lapsed(3999, 10), [])
     t.same(await store.lapsed(4000, 10), [claimed])
@@ -354,8 +355,12 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal((await store.lapsed(7000, 10)).length, 2)
     await put(claimed, report(claimed, 'succeeded', 'done', 3500) as Confirmation)
     t.match(await store.confirmation('c2'), { execution: { state: 'succeeded', reportedAt: 3500, message: 'done' } })
-    t.same(await store.executions(), { unclaimed: 1, claimed: 0 })
+    t.same(await store.executions(), { unclaimed: 1, claimed: 0, unreported: 0 })
     t.match(await store.lapsed(7000, 10), [{ id: 'c1' }])
+    const late = claim((await store.confirmation('c1'))!, null, 3000, 1000) as Confirmation
+    await put((await store.confirmation('c1'))!, late)
+    await put(late, asOf(late, 4000))
+    t.same(await store.executions(), { unclaimed: 0, claimed: 0, unreported: 1 })
   })
 
   t.test('how a confirmation stands is known without the rest of it', async (t) => {
@@ -569,7 +574,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1', { expiresAt: 5000 }) }))
     t.equal(await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1') })), 'conflict')
     t.same(await store.keys(), [key('k1', { expiresAt: 5000 })])
-    const revoked = key('k1', { version: 2, expiresAt: 4000, revokedAt: 3000 })
+    const revoked = key('k1', { version: 2, expiresAt: 4000, revokedAt: 3000, replacedBy: 'k2' })
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, () => store.commit(change({ kind: 'key', expect: 1, record: revoked }))),
     )

@@ -54,6 +54,8 @@ CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
 CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
 
+CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
+
 CREATE TABLE deliveries (
     confirmation_id TEXT NOT NULL,
     channel TEXT NOT NULL,
@@ -130,7 +132,8 @@ CREATE TABLE keys (
     created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
-    revoked_at INTEGER
+    revoked_at INTEGER,
+    replaced_by TEXT
   ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE links (
