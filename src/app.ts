@@ -85,7 +85,11 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const outbox = createOutbox({
     store,
     clock,
-    carriers: [...carryChats(chats, ways), carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))],
+    carriers: [
+      ...carryChats(chats, ways),
+      // Without a secret, what is to be called back waits for a start with one.
+      ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))]),
+    ],
     log,
     random,
   })
@@ -100,6 +104,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     reportMs: config.reportTimeout * 1000,
     firstChannel: chats[0]?.name ?? 'log',
     flawOfCallback,
+    // Where others can reach it, a service without a key lets nobody in.
+    mayBeOpen: isLoopback(config.host),
   })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
@@ -135,7 +141,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
   )
   const local = new WeakSet<IncomingMessage>()
-  const auth = authenticate(app, service, (raw) => local.has(raw))
+  const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
 
   const unsent = createUnsent()
   limitUnsent(app, unsent)

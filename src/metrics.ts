@@ -8,7 +8,9 @@ import type { Committed, Store, Write } from './store/store.js'
 export interface Metrics {
   contentType: string
   text(): Promise<string>
+  /** Refused by the flood limit; by that on attempts. */
   flooded(): void
+  guessed(): void
 }
 
 /** Seconds from asking to deciding: a reflex, a glance, a coffee, the longest wait there is. */
@@ -50,7 +52,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   })
   const refusals = new Counter({
     name: 'holdpoint_limiter_refusals_total',
-    help: 'Requests refused by a limiter: per action, or per key or client address.',
+    help: 'Requests refused by a limiter: per action, per key or client address, or after too many that were refused.',
     labelNames: ['limiter'],
     registers,
   })
@@ -97,7 +99,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   for (const outcome of ['pending', 'auto_approved', 'rate_limited', 'repeated']) submissions.inc({ outcome }, 0)
   for (const code of ['unauthorized', 'forbidden']) rejections.inc({ code }, 0)
   for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
-  for (const limiter of ['action', 'address']) refusals.inc({ limiter }, 0)
+  for (const limiter of ['action', 'address', 'guess']) refusals.inc({ limiter }, 0)
 
   function count(event: AuditEvent, { writes }: Committed): void {
     switch (event.type) {
@@ -153,5 +155,6 @@ export function createMetrics(store: Store, service: Service): Metrics {
       return registry.metrics()
     },
     flooded: () => refusals.inc({ limiter: 'address' }),
+    guessed: () => refusals.inc({ limiter: 'guess' }),
   }
 }

@@ -26,11 +26,12 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   const store = openSqliteStore(config.dbPath)
   const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, { store, log, rules })
   const { expired, pending, unsent } = await service.start()
-  if (!isLoopback(config.host)) await makeFirstKey(service, log)
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
+  // Only now: a start that comes to nothing must not use up the one time that the key is shown.
+  if (!isLoopback(config.host)) await makeFirstKey(service, log)
   const closeLocal = await listenForOwner(config, routeLocal, log)
   startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
@@ -44,6 +45,11 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} messages still to be sent`,
   )
   if (service.people.isOpen()) sayOpen(config, log)
+  if (config.callbackSecret === undefined && (await store.nextDelivery('callback', 0)) !== undefined) {
+    log.warn(
+      'agents wait to be called back, which takes CONFIRMATION_CALLBACK_SECRET; until it is set, they go on waiting',
+    )
+  }
 
   let draining = false
   const drain = (signal: NodeJS.Signals) => {
@@ -80,7 +86,7 @@ function sayOpen({ publicUrl }: Config, log: Logger): void {
 
 /** Where others can reach it, the service is never open: it makes the key to everything itself, and shows it once. */
 async function makeFirstKey({ people }: Service, log: Logger): Promise<void> {
-  if (!people.isOpen()) return
+  if (people.hasKeys()) return
   // Somebody may have been named like that before there was a key.
   const name = ['admin', 'owner', 'first key'].find((one) => people.isFree(one)) ?? 'administrator of this service'
   const asked = { name, role: 'admin' as const, expiresInMs: null }

@@ -77,8 +77,8 @@ function missingChat(name: ChannelName): Channel {
   return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }
 }
 
-/** Without a sender, what still waits to be called back is given up. `render` is the body, as JSON text. */
-export function carryCallbacks(callback: Callback | null, render: (confirmation: Confirmation) => string): Carrier {
+/** `render` is the body, as JSON text. */
+export function carryCallbacks(callback: Callback, render: (confirmation: Confirmation) => string): Carrier {
   return {
     name: 'callback',
     // Hosts are the agents' choice: a few that never answer must not hold up the others.
@@ -89,7 +89,6 @@ export function carryCallbacks(callback: Callback | null, render: (confirmation:
     isWorthWaiting: () => false,
     isMoot: () => false,
     send(confirmation, { now, stop }) {
-      if (callback === null) return Promise.resolve({ kind: 'refused', fault: 'message', error: 'no secret is set' })
       const { id, callbackUrl } = confirmation
       return callback.send({ url: callbackUrl!, id: `msg_${id}`, body: render(confirmation), at: now }, stop)
     },

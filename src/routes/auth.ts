@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { anyone, type Caller, localOwner, may, type Permission } from '../access/role.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
-import { SlidingWindow } from '../policy/window.js'
+import { createBudget } from '../policy/budget.js'
 import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
@@ -41,10 +41,15 @@ export interface Auth {
   reject(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<never>
 }
 
-/** `isLocal` tells what came through the database's own socket. */
-export function authenticate(app: Api, service: Service, isLocal: (raw: IncomingMessage) => boolean): Auth {
+/** `isLocal` tells what came through the database's own socket; `onLimited` is told of what is refused unseen. */
+export function authenticate(
+  app: Api,
+  service: Service,
+  isLocal: (raw: IncomingMessage) => boolean,
+  onLimited: () => void,
+): Auth {
   const { people } = service
-  const refused = new SlidingWindow(refusals.windowMs)
+  const budget = createBudget(refusals)
   app.decorateRequest('caller')
   app.decorateRequest('keyId', null)
   app.addHook('onRoute', ({ url, config }) => {
@@ -94,17 +99,20 @@ export function authenticate(app: Api, service: Service, isLocal: (raw: Incoming
     target: Target = { via: 'http' },
   ): Promise<never> {
     const who = actor === 'unknown' ? `address ${addressOf(request)}` : `name ${actor}`
-    const { allowed, resetMs } = refused.take(who, service.now(), refusals)
-    if (!allowed) {
-      const seconds = Math.max(1, Math.ceil(resetMs / 1000))
-      const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
-      throw new Problem('guess_limited', sentence, { retry_after_seconds: seconds })
-    }
     const { method, ip, routeOptions, params } = request
     const where = { address: ip, method, route: routeOptions.url ?? 'unknown' }
     const { id = target.id ?? null } = params as { id?: string }
-    await service.recordRefusal(refusal, { actor, via: target.via, id }, where)
-    throw problemOf(refusal)
+    const spent = budget.take(who, service.now())
+    if (spent.kind === 'within') {
+      await service.recordRefusal(refusal, { actor, via: target.via, id }, where)
+      throw problemOf(refusal)
+    }
+    onLimited()
+    const seconds = Math.max(1, Math.ceil(spent.resetMs / 1000))
+    const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
+    const limited = refuse('guess_limited', sentence, { retry_after_seconds: seconds })
+    if (spent.isNews) await service.recordRefusal(limited, { actor, via: target.via, id }, where)
+    throw problemOf(limited)
   }
 
   function isStillGood({ caller, keyId }: FastifyRequest): boolean {

@@ -46,7 +46,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       let waitMs = readWait(request, reply)
       const held = await submit(request, reply)
       // What is submitted cannot be refused any more; it can be answered at once.
-      if (waitMs > 0 && !mayHold(service, unsent)) {
+      if (waitMs > 0 && !mayHold(service, unsent, request.caller)) {
         waitMs = 0
         void reply.removeHeader('preference-applied')
       }
@@ -123,7 +123,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       const { id } = request.params
       const waitMs = readWait(request, reply)
       if (waitMs === 0) return foundView(granted(await service.find(id, request.caller)))
-      assertMayHold(service, unsent)
+      assertMayHold(service, unsent, request.caller)
       await unsent.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       return foundView(granted(await service.findInTurn(id, request.caller)))

@@ -6,9 +6,13 @@ import { Problem } from './errors.js'
 
 const windowMs = 60_000
 
-/** Where a request comes from, as far as limits go: a network for IPv6. What comes through a socket has no address. */
+/**
+ * Where a request comes from, as far as limits go: a network for IPv6, and this machine for all its loopback addresses,
+ * of which anybody here has millions. What comes through a socket has no address.
+ */
 export function addressOf({ ip }: FastifyRequest): string {
-  return (ip as string | undefined) === undefined ? 'local' : normalizeIP(ip, 64)
+  if ((ip as string | undefined) === undefined) return 'local'
+  return /^(::ffff:)?127\.|^::1$/.test(ip) ? 'loopback' : normalizeIP(ip, 64)
 }
 
 /** Whoever shows a good key is counted by it, so that nobody else on the same machine uses up what is theirs. */

@@ -274,7 +274,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
   async function sendState(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     const { version, wait } = request.query as { version?: unknown; wait?: unknown }
     // Whoever cannot be held is told at once how it stands, and asks again in a second.
-    const waitMs = mayHold(service, unsent) ? Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0)) : 0
+    const waitMs = mayHold(service, unsent, anyone) ? Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0)) : 0
     const news = granted(await service.waitForNews(id, Number(version), waitMs, whenGone(reply)))
     return reply.type('application/json').send({ version: news.version })
   }

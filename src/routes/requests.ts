@@ -198,7 +198,7 @@ export const maxWaitSeconds = 300
 export const waitQuery = z.object({
   wait: z
     .string("Query parameter 'wait' must be given once")
-    .regex(/^\d{1,9}(\.\d{1,9})?$/, "Query parameter 'wait' must be a number of seconds")
+    .regex(/^\d+(\.\d+)?$/, "Query parameter 'wait' must be a number of seconds")
     .transform((value) => Math.min(maxWaitSeconds, Number(value)))
     .optional()
     .meta({
@@ -285,7 +285,7 @@ const limit = z
   .unknown()
   .optional()
   .transform((value) => {
-    const asked = typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
+    const asked = typeof value === 'string' && /^\s*[-+]?[\d.]+(e\+?\d+)?\s*$/i.test(value) ? Number(value) : NaN
     return Number.isNaN(asked) ? 50 : Math.trunc(Math.min(500, Math.max(1, asked)))
   })
   .meta({ type: 'integer', minimum: 1, maximum: 500, default: 50 })

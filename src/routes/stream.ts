@@ -51,7 +51,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
         const rest = await service.events(after, 1, filter)
         if (rest.events.length === 0) return reply.code(204).send(null)
       }
-      assertMayHold(service, unsent)
+      assertMayHold(service, unsent, caller)
       return send(reply, 'retry: 1000', service.follow({ filter, after, idleMs, until: id }, whenGone(reply)))
     },
   )
@@ -68,12 +68,12 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
         response: { 200: answers.eventStream },
       },
     },
-    async ({ query, headers }, reply) => {
+    async ({ query, headers, caller }, reply) => {
       const { after: asked, ...filters } = query
       const place = lastEventId(headers) ?? asked
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
-      if (filters.confirmation_id !== undefined) assertMayHold(service, unsent)
+      if (filters.confirmation_id !== undefined) assertMayHold(service, unsent, caller)
       else if (service.listening().all >= maxStreams) {
         const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
         throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })

@@ -1,6 +1,7 @@
 // How long a request may be held: `?wait=SECONDS`, or `Prefer: wait=SECONDS` after RFC 7240.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { Caller } from '../access/role.js'
 import type { WhenGone } from '../service/read.js'
 import type { Service } from '../service/service.js'
 import { Problem } from './errors.js'
@@ -24,8 +25,9 @@ export function readWait({ query, headers }: Asking, reply: FastifyReply): numbe
 
 /** What cannot be understood is no preference: nobody is refused for one. */
 function preferredSeconds(header: string): number | null {
-  for (const preference of header.split(',')) {
-    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(;|$)/i.exec(preference)?.[1]
+  // Commas within quotes separate nothing.
+  for (const preference of header.match(/("(\\.|[^"\\])*"|[^,"])+/g) ?? []) {
+    const seconds = /^\s*wait\s*=\s*"?(\d+)"?\s*(;|$)/i.exec(preference)?.[1]
     if (seconds !== undefined) return Math.min(maxWaitSeconds, Number(seconds))
   }
   return null
@@ -33,14 +35,16 @@ function preferredSeconds(header: string): number | null {
 
 /** Requests that may be held at a time: waits, streams of one confirmation, and answers that wait for room. */
 const maxHeld = 20_000
+/** Agents leave some of that to people. */
+const maxHeldForAgents = 16_000
 
-export function mayHold(service: Service, unsent: Unsent): boolean {
-  return service.listening().one + unsent.queued() < maxHeld
+export function mayHold(service: Service, unsent: Unsent, { role }: Caller): boolean {
+  return service.listening().one + unsent.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
 }
 
-export function assertMayHold(service: Service, unsent: Unsent): void {
-  if (mayHold(service, unsent)) return
-  const sentence = `${maxHeld} requests are held, which is the most there may be; try again later, or ask without waiting.`
+export function assertMayHold(service: Service, unsent: Unsent, caller: Caller): void {
+  if (mayHold(service, unsent, caller)) return
+  const sentence = `${service.listening().one} requests are held, which is the most there may be; try again later, or ask without waiting.`
   throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
 }
 

@@ -1,11 +1,11 @@
 // What does not belong to an agent does not exist for it: the same answer, as fast, as for what was never there. That it
-// tried is on record, up to a number of times a minute.
+// tried is on record, up to a number of times a minute, and then once that there is more.
 import type { Caller } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
-import { SlidingWindow } from '../policy/window.js'
+import { createBudget } from '../policy/budget.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 import { unknown } from './settle.js'
 
@@ -14,12 +14,14 @@ export const hiddenAttempts = { max: 30, windowMs: 60_000 }
 export type Hide = ReturnType<typeof createHide>
 
 export function createHide(store: Store, clock: Clock) {
-  const attempts = new SlidingWindow(hiddenAttempts.windowMs)
+  const budget = createBudget(hiddenAttempts)
 
   return (id: string, { name }: Caller, via: Via): Refusal => {
     const at = clock.now()
-    if (attempts.take(name!, at, hiddenAttempts).allowed) {
-      const event = audit.rejected(refuse('not_yours', ''), { actor: name!, at, via, confirmationId: id }, {})
+    const spent = budget.take(name!, at)
+    if (spent.kind === 'within' || spent.isNews) {
+      const code = spent.kind === 'within' ? 'not_yours' : 'guess_limited'
+      const event = audit.rejected(refuse(code, ''), { actor: name!, at, via, confirmationId: id }, {})
       // Nobody waits for it: whoever did would know by the time it takes.
       store.commit({ writes: [], events: [event] }).catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error

@@ -40,8 +40,8 @@ export interface By {
 
 export type People = ReturnType<typeof createPeople>
 
-/** `chance` gives 256 bits and more as hexadecimal digits. */
-export function createPeople(store: Store, clock: Clock, chance: () => string) {
+/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: everyone is let in as long as there is no key. */
+export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
   const people = new Map<string, Person>()
   const keys = new Map<string, Key>()
   let closedAt = 0
@@ -226,7 +226,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string) {
   return {
     start,
     /** No key was ever made, so everyone on this machine is let in. */
-    isOpen: () => keys.size === 0,
+    isOpen: () => mayBeOpen && keys.size === 0,
+    hasKeys: () => keys.size > 0,
     /** Since when names are proven: from the first key on. 0 while the service is open. */
     closedAt: () => closedAt,
     holderOf,

@@ -28,6 +28,8 @@ export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'people'>, Pick
   /** The limit where no rule sets another. */
   rateLimit: RateLimit
   rules: LoadedRules | null
+  /** Whether everyone may be let in while there is no key. */
+  mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
 }
@@ -38,7 +40,7 @@ export function createService(deps: ServiceDeps) {
   const { store, clock, newId, rateLimit, chance } = deps
   let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
   const watch = createWatch(store, clock)
-  const people = createPeople(store, clock, chance)
+  const people = createPeople(store, clock, chance, deps.mayBeOpen)
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock)
   const { start: startSubmitting, readBack, ...submitting } = createSubmit({ ...deps, people, policy: () => policy })
   const hide = createHide(store, clock)

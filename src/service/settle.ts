@@ -53,6 +53,7 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
   'not_a_decider',
   'already_voted',
   'link_used',
+  'guess_limited',
   'not_whitelistable',
   'high_risk',
   'denied_before',

@@ -338,6 +338,17 @@ t.test('on another address than loopback a key is made at the first start, shown
   t.notMatch(second.stdout(), /hpk_/, 'and never shown again')
 })
 
+t.test('a start that comes to nothing makes no key, and leaves an open database open', async (t) => {
+  const dbPath = newDatabase(t)
+  const taken = await start(t)
+  const flags = ['--host', '0.0.0.0', '--port', String(taken.port), '--web-port', 'off']
+  const lost = launch(t, flags, { CONFIRMATION_DB_PATH: dbPath })
+  t.match(await lost.exited, { code: 1 })
+  t.match(lost.stderr(), /is in use/)
+  t.notMatch(lost.stdout(), /hpk_/)
+  t.match(await order(t, dbPath, 'keys', 'list'), { code: 0, stderr: /There is no key/ })
+})
+
 t.test('a silent log still shows the first key, and one that was made before is not made again', async (t) => {
   const quiet = launch(t, ['--host', '0.0.0.0', '--port', '0', '--web-port', 'off', '--log-level', 'silent'], {
     CONFIRMATION_DB_PATH: newDatabase(t),

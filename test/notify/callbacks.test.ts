@@ -523,23 +523,30 @@ t.test('what lapsed while the service was down is told at its start', async (t) 
   })
 })
 
-t.test('without a secret after a restart, what waits is given up, not sent unsigned', async (t) => {
-  const first = await withReceiver(t)
-  const { receiver } = first
-  receiver.next(500)
-  await first.submit({ callback_url: receiver.url })
-  await first.submit({ callback_url: receiver.url })
-  await approve(first)
-  await untilCallback(first, 'retrying', 1)
-  await first.stop()
-  const second = await restart(t, first, {})
-  await approve(second, 'id-0002')
-  await untilCallback(second, 'failed', 1, 'id-0002')
-  t.match(await callback(second, 'id-0002'), { error: 'no secret is set' })
-  await second.clock.advance(5500)
-  await untilCallback(second, 'failed', 2)
-  t.equal(receiver.calls.length, 1)
-})
+t.test(
+  'without a secret after a restart, what waits goes on waiting, and is sent once there is one again',
+  async (t) => {
+    const first = await withReceiver(t)
+    const { receiver } = first
+    receiver.next(500)
+    await first.submit({ callback_url: receiver.url })
+    await first.submit({ callback_url: receiver.url })
+    await approve(first)
+    await untilCallback(first, 'retrying', 1)
+    await first.stop()
+    const second = await restart(t, first, {})
+    await approve(second, 'id-0002')
+    await second.clock.advance(10 * hour)
+    t.match(await callback(second), { status: 'retrying', attempts: 1 })
+    t.match(await callback(second, 'id-0002'), { status: 'queued', attempts: 0 })
+    t.equal(receiver.calls.length, 1)
+    await second.stop()
+    const third = await restart(t, second)
+    await untilCallback(third, 'sent', 2)
+    await untilCallback(third, 'sent', 1, 'id-0002')
+    t.equal(receiver.calls.length, 3)
+  },
+)
 
 t.test('an address that is no longer allowed after a restart is not called', async (t) => {
   const first = await withReceiver(t)

@@ -31,6 +31,8 @@ t.test('limit is clamped to 1..500, and what is no number means 50', async (t) =
     ['?limit=', 50],
     ['?limit=abc', 50],
     ['?limit=NaN', 50],
+    ['?limit=0x10', 50],
+    ['?limit=Infinity', 50],
     ['?limit=1&limit=2', 50],
     ['?limit=0', 1],
     ['?limit=-7', 1],

@@ -375,7 +375,9 @@ t.test('guessing ends in a pause, but a good key is let in all the while', async
   t.equal((await bot('GET', '/confirm')).status, 200)
   const { events } = auditing(audrey)
   const rejected = (await events()).filter(({ type }) => type === 'rejected')
-  t.equal(rejected.length, 30, 'what is refused unseen is not written down')
+  t.equal(rejected.length, 31, 'what is refused unseen is written down once')
+  t.match(rejected.at(-1), { actor: 'unknown', data: { code: 'guess_limited', route: '/confirm' } })
+  t.match((await audrey('GET', '/metrics')).body, /limiter_refusals_total\{limiter="guess"\} 2/)
   t.match(rejected[0], { actor: 'unknown', data: { code: 'unauthorized', address: '127.0.0.1', route: '/confirm' } })
   await built.clock.advance(60_000)
   t.equal((await withKey(built.call, guess(32))('GET', '/confirm')).status, 401)
@@ -390,6 +392,9 @@ t.test('one who guesses holds up nobody at another address', async (t) => {
   t.equal(await from('192.0.2.1'), 429)
   t.equal(await from('192.0.2.1', { 'x-forwarded-for': '192.0.2.9', forwarded: 'for=192.0.2.9' }), 429)
   t.equal(await from('192.0.2.2'), 401)
+  for (let i = 0; i < 30; i++) await from(`127.0.0.${i + 1}`)
+  for (const own of ['127.9.9.9', '::1', '::ffff:127.0.0.5'])
+    t.equal(await from(own), 429, 'this machine is one address')
   for (let i = 0; i < 30; i++) await from(`2001:db8::${i}`)
   t.equal(await from('2001:db8::ffff'), 429, 'a network of IPv6 is one address')
   t.equal(await from('2001:db9::1'), 401)
@@ -400,7 +405,11 @@ t.test('one with a key who tries what it may not is paused too, and goes on with
   const { bot, olga } = await giveKeys(built, everyone)
   const { id } = (await bot('POST', '/confirm', asked)).body
   for (let i = 0; i < 30; i++) t.equal((await bot('POST', `/confirm/${id}/approve`)).status, 403)
-  t.match(await bot('POST', `/confirm/${id}/approve`), { status: 429, body: { code: 'guess_limited' } })
+  for (let i = 0; i < 5; i++) {
+    t.match(await bot('POST', `/confirm/${id}/approve`), { status: 429, body: { code: 'guess_limited' } })
+  }
+  const told = (await olga('GET', '/audit/events?type=rejected&actor=bot&limit=100')).body.events
+  t.equal(told.filter(({ data }: any) => data.code === 'guess_limited').length, 1, 'that there was more is on record')
   t.equal((await bot('POST', '/confirm', asked)).status, 202)
   t.equal((await olga('GET', `/confirm/${id}`)).body.status, 'pending')
 })
