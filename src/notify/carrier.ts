@@ -60,7 +60,8 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
     isMoot: (confirmation, now) => statusOf(asOf(confirmation, now)) !== 'pending',
     async send(confirmation, { baseUrl, stop }) {
       const { id, action, description, details, requester, sessionKey, digest, deadline, terms } = confirmation
-      const texts = { id, action, description, details, requester, sessionKey, digest, approvals: terms.approvals }
+      const { approvals, reasonFor, mustType } = terms
+      const texts = { id, action, description, details, requester, sessionKey, digest, approvals, reasonFor, mustType }
       const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(confirmation, channel.name) }
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },

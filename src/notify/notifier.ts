@@ -1,5 +1,5 @@
 // The port to a chat: say one notice, report what came of it. Channels never throw and never retry by themselves.
-import type { ChannelName } from '../core/model.js'
+import type { ChannelName, Verdict } from '../core/model.js'
 
 /** What a person must know to decide. Every text may be hostile: each channel escapes in its own way. */
 export interface Notice {
@@ -14,6 +14,9 @@ export interface Notice {
   expiresAt: number
   /** How many people must approve. */
   approvals: number
+  /** What a verdict takes beside the word itself. */
+  reasonFor: Verdict[]
+  mustType: boolean
   /** Where the API is reached, without a slash at the end. */
   baseUrl: string
   /** Whether deciding over the API takes a key. */
@@ -46,11 +49,21 @@ export interface Channel {
 }
 
 export function approveCommand(notice: Notice): string {
-  return `${curl(notice)}/approve`
+  return `${curl(notice)}/approve${fieldsFor('approve', notice)}`
 }
 
 export function denyCommand(notice: Notice): string {
-  return `${curl(notice)}/deny`
+  return `${curl(notice)}/deny${fieldsFor('deny', notice)}`
+}
+
+/** Left for whoever decides to fill in: a name that is only copied was not read, and agents chose it. */
+function fieldsFor(verdict: Verdict, { reasonFor, mustType }: Notice): string {
+  const fields = {
+    ...(reasonFor.includes(verdict) ? { reason: 'WHY' } : {}),
+    ...(mustType && verdict === 'approve' ? { typed_action: 'NAME OF THE ACTION' } : {}),
+  }
+  if (Object.keys(fields).length === 0) return ''
+  return ` -H 'content-type: application/json' -d '${JSON.stringify(fields)}'`
 }
 
 function curl({ baseUrl, id, needsKey }: Notice): string {

@@ -1,7 +1,7 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { type Risk, risks, type Seat, type Terms, type Verdict } from '../core/model.js'
-import { cut, visibleLine } from '../core/text.js'
+import { cut, skeleton, visibleLine } from '../core/text.js'
 import { type Comparison, type Condition, createCondition, operators, readPath, type Scalar } from './condition.js'
 import { isExact } from './glob.js'
 import {
@@ -125,6 +125,8 @@ function readGroups(entry: Entry | undefined, complain: Complain): Groups {
     const people = readNames(value, key, `group \`${name}\``, complain)
     const twice = people?.find((person, index) => people.indexOf(person) !== index)
     if (twice !== undefined) complain(value, `${twice} stands twice in group \`${name}\`; remove one`)
+    const flaw = twice === undefined ? flawOfNames(people ?? []) : null
+    if (flaw !== null) complain(value, flaw)
     const nested = people?.find((person) => person.startsWith('group:'))
     if (nested !== undefined) complain(value, `a group cannot hold ${nested}; name its people`)
     groups.set(name, people ?? null)
@@ -252,19 +254,36 @@ function readApprovals(node: Node, groups: Groups, complain: Complain): Read<App
 
 function readDeciders(node: Node, key: Node, groups: Groups, complain: Complain): Read<string[]> {
   const names = readNames(node, key, '`deciders`', complain)
-  if (names === undefined) return undefined
   const people = new Set<string>()
-  for (const name of names) {
+  let isWhole = names !== undefined
+  for (const item of isSeq<Node>(node) ? node.items : [node]) {
+    const name = isScalar(item) ? item.value : null
+    if (typeof name !== 'string') continue
     if (!name.startsWith('group:')) {
       people.add(name)
       continue
     }
-    const members = groups.get(name.slice('group:'.length))
-    if (members === undefined) return void complain(node, unknownGroup(name.slice('group:'.length), groups))
-    if (members === null) return undefined
-    for (const person of members) people.add(person)
+    const group = name.slice('group:'.length)
+    const members = groups.get(group)
+    if (members === undefined) complain(item, unknownGroup(group, groups))
+    isWhole &&= Array.isArray(members)
+    for (const person of members ?? []) people.add(person)
   }
-  return [...people]
+  if (!isWhole) return undefined
+  const flaw = flawOfNames([...people])
+  return flaw === null ? [...people] : void complain(node, flaw)
+}
+
+/** Two names for one: nobody can have the second, so whoever counts on both waits for ever. */
+function flawOfNames(names: string[]): string | null {
+  const known = new Map<string, string>()
+  for (const name of names) {
+    const other = known.get(skeleton(name))
+    if (other !== undefined)
+      return `${visibleLine(name)} looks like ${visibleLine(other)}, and only one of them can exist; remove one`
+    known.set(skeleton(name), name)
+  }
+  return null
 }
 
 /** Why the approvals that a rule asks for can never be given, if so. */
@@ -301,7 +320,6 @@ function readTimeout(node: Node, complain: Complain): Read<TimeoutBounds> {
     return seconds === undefined ? undefined : boundsAround({ default: seconds })
   }
   const parts = readParts(node, ['default', 'min', 'max'] as const, 'timeout', maxTimeout, complain)
-  if (parts === undefined) return undefined
   const { min, max } = parts
   const bounds = boundsAround(parts)
   if (min !== undefined && max !== undefined && min > max) return void complain(node, '`min` must not be above `max`')
@@ -324,8 +342,8 @@ function readRate(node: Node, key: Node, complain: Complain): Read<Rate> {
   if (!isMap(node)) return void complain(node, hint)
   const most = { max: 1_000_000_000, window_seconds: maxSeconds }
   const parts = readParts(node, ['max', 'window_seconds'] as const, 'rate_limit', most, complain)
-  if (parts === undefined) return undefined
-  if (parts.max === undefined || parts.window_seconds === undefined) return void complain(key, hint)
+  if (!node.has('max') || !node.has('window_seconds')) return void complain(key, hint)
+  if (parts.max === undefined || parts.window_seconds === undefined) return undefined
   return { max: parts.max, windowMs: parts.window_seconds * 1000 }
 }
 

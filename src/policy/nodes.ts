@@ -86,24 +86,22 @@ export function wholeOf(node: Node | null, min: number, max: number): Read<numbe
   return value >= min && value <= max ? value : undefined
 }
 
-/** Whole numbers by name, each optional. */
+/** Whole numbers by name, each optional. What is wrong with one is no reason to leave out the others. */
 export function readParts<K extends string>(
   node: YAMLMap,
   names: readonly K[],
   setting: string,
   max: number | Record<K, number>,
   complain: Complain,
-): Read<Partial<Record<K, number>>> {
+): Partial<Record<K, number>> {
   const found = entriesOf(node, names, complain, `part of \`${setting}\``)
   const parts: Partial<Record<K, number>> = {}
-  let isWhole = found.size === node.items.length && found.size > 0
   if (node.items.length === 0) complain(node, `\`${setting}\` must not be empty; it takes ${names.join(', ')}`)
   for (const [name, { key, value }] of found) {
     const part = readWhole(value ?? key, name, 1, typeof max === 'number' ? max : max[name], complain)
-    if (part === undefined) isWhole = false
-    else parts[name] = part
+    if (part !== undefined) parts[name] = part
   }
-  return isWhole ? parts : undefined
+  return parts
 }
 
 /** The entries whose names are known; the others are mistakes. */

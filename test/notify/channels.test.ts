@@ -22,6 +22,8 @@ const notice: Notice = {
   baseUrl: 'http://127.0.0.1:6000',
   approvals: 1,
   needsKey: false,
+  reasonFor: [],
+  mustType: false,
   link: null,
 }
 const timeoutMs = 20_000

@@ -20,6 +20,8 @@ const plain: Notice = {
   baseUrl: 'http://127.0.0.1:6000',
   approvals: 1,
   needsKey: false,
+  reasonFor: [],
+  mustType: false,
   link: null,
 }
 const approve = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/approve`
@@ -309,7 +311,8 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
 
 t.test('a link, the need for a key and for several people are said, and still it all fits', async (t) => {
   const link = `https://${'h'.repeat(192)}/link/${'t'.repeat(43)}`
-  const said = { link, needsKey: true, approvals: 2 }
+  const reasonFor: Notice['reasonFor'] = ['approve', 'deny']
+  const said = { link, needsKey: true, approvals: 2, reasonFor, mustType: true }
   const { text } = telegram(said)
   t.match(text, `Decide: ${link}`)
   t.match(text, 'Needs: 2 different people; one denial ends it')
@@ -317,6 +320,11 @@ t.test('a link, the need for a key and for several people are said, and still it
     text,
     `Approve: curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:6000/confirm/${plain.id}/approve`,
   )
+  t.match(
+    text,
+    `/approve -H 'content-type: application/json' -d '{"reason":"WHY","typed_action":"NAME OF THE ACTION"}'`,
+  )
+  t.match(text, `/deny -H 'content-type: application/json' -d '{"reason":"WHY"}'`)
   const { field } = discord(said)
   t.equal(field('Decide'), link)
   t.match(field('Needs'), /2 different people/)

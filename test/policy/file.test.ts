@@ -83,6 +83,32 @@ rules:
   ])
 })
 
+t.test('one mistake in a setting does not hide the others in it', async (t) => {
+  const text = `groups:
+  sec: [ann, bob]
+  alike: [ann, Ann]
+rules:
+  - action: a
+    deciders: [group:nosuch, "", group:neither]
+    timeout: { default: 10, min: 100, max: 50, bogus: 1 }
+    rate_limit: { max: 0, window_seconds: 0 }
+  - action: b
+    approvals: 2
+    deciders: [group:sec, BOB]
+`
+  t.same(mistakesOf(text), [
+    'line 3: Ann looks like ann, and only one of them can exist; remove one',
+    'line 6: each of `deciders` must not be empty',
+    'line 6: there is no group `nosuch`; there is sec, alike',
+    'line 6: there is no group `neither`; there is sec, alike',
+    'line 7: there is no part of `timeout` `bogus`; there is default, min, max',
+    'line 7: `min` must not be above `max`',
+    'line 8: `max` must be a whole number from 1 to 1000000000',
+    'line 8: `window_seconds` must be a whole number from 1 to 31536000',
+    'line 11: BOB looks like bob, and only one of them can exist; remove one',
+  ])
+})
+
 /** A setting that is wrong, and what is said about it. */
 const wrong: [string, RegExp][] = [
   ['name: ""', /`name` must not be empty/],
