@@ -99,6 +99,8 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   const { status } = problems[problem.code]
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
+  // Also where the guard was never asked.
+  void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
   const body = `${JSON.stringify(problemBody(problem, reply.request.id))}\n`
   return reply.code(status).type('application/problem+json').send(body)

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import type { Caller } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import { stringify } from '../core/json.js'
 import type { Service } from '../service/service.js'
@@ -102,7 +103,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
   /** One chunk is under way at a time, so a slow reader costs one event and not the history. */
   async function* chunks(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>) {
     yield `${first}\n\n`
-    for await (const events of pages) {
+    for await (const page of pages) {
+      const events = page.filter((event) => isFor(reply.request.caller, event))
       const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
       for (const text of texts) {
         // A key that is revoked meanwhile reads no further.
@@ -122,6 +124,11 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       }
     }
   }
+}
+
+/** Who else was refused, and from where, is no agent's business. */
+function isFor({ role, name }: Caller, { type, actor }: RecordedEvent): boolean {
+  return role !== 'agent' || type !== 'rejected' || actor === name
 }
 
 function lastEventId(headers: IncomingHttpHeaders): string | undefined {

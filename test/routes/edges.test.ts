@@ -200,7 +200,8 @@ t.test('paths and methods that fit nothing get a clear answer', async (t) => {
   const wrong = await call('PUT', '/confirm/x/approve')
   t.match(wrong, { status: 405, body: { code: 'method_not_allowed', error: /POST/ } })
   t.equal(wrong.headers.allow, 'POST')
-  t.match(await call('GET', '/confirm/%zz'), { status: 400, body: { code: 'invalid_request' } })
+  const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+  t.match(await call('GET', '/confirm/%zz'), { status: 400, headers, body: { code: 'invalid_request' } })
   t.equal((await app.inject({ method: 'HEAD', url: '/health' })).statusCode, 200)
 })
 

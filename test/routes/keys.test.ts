@@ -353,6 +353,21 @@ t.test('a stream ends with the key that opened it, and tells nothing more', asyn
   for (const one of [own, all]) t.notMatch(one.text(), /told to nobody|denied/)
 })
 
+t.test('who else was refused is told in no stream of an agent', async (t) => {
+  const built = await build(t)
+  const { bot, audrey, olga } = await giveKeys(built, everyone)
+  const { id } = (await bot('POST', '/confirm', asked)).body
+  t.equal((await audrey('POST', `/confirm/${id}/approve`)).status, 403)
+  t.equal((await bot('POST', `/confirm/${id}/approve`)).status, 403)
+  const own = await stream(t, built, `/confirm/${id}/events`, bot.key)
+  const all = await stream(t, built, `/confirm/${id}/events`, audrey.key)
+  await olga('POST', `/confirm/${id}/deny`)
+  await until(() => own.isOver() && all.isOver())
+  t.equal(all.text().split('event: rejected').length, 3)
+  t.equal(own.text().split('event: rejected').length, 2)
+  t.notMatch(own.text(), /audrey/)
+})
+
 t.test('a stream of an open service ends with the first key', async (t) => {
   const built = await build(t)
   const all = await stream(t, built, '/events?after=0')

@@ -16,6 +16,27 @@ async function listening({ service }: Built, count: number): Promise<void> {
   await until(() => service.listening().one === count)
 }
 
+t.test('a preference is read as RFC 7240 writes them', async (t) => {
+  const built = await build(t)
+  const { id } = (await built.submit()).body
+  await built.call('POST', `/confirm/${id}/deny`)
+  for (const [prefer, applied] of [
+    ['wait=5', 'wait=5'],
+    ['respond-async, WAIT = "7"; x=y', 'wait=7'],
+    ['wait=99999999999999999999', 'wait=300'],
+    ['foo="a,wait=2"', undefined],
+    ['foo="a\\",wait=2"', undefined],
+    ['foo="a", wait=3', 'wait=3'],
+    ['respond-async;foo="a,wait=1"', undefined],
+    ['wait=-1', undefined],
+    ['"', undefined],
+  ] as const) {
+    const { status, headers } = await built.call('GET', `/confirm/${id}`, undefined, { prefer })
+    t.same([status, headers['preference-applied']], [200, applied], prefer)
+  }
+  t.equal((await built.call('GET', `/confirm/${id}?wait=9999999999999`)).status, 200)
+})
+
 t.test('whoever waits is answered by the decision', async (t) => {
   const built = await build(t)
   const { id } = (await built.submit()).body
