@@ -213,7 +213,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const { confirmation } = granted(await service.find(confirmationId, anyone))
     const obstacle = people.mayDecide(recipient)
       ? 'This link has been used, and a link is good for one decision.'
-      : `${recipient}, for whom this link was made, may no longer decide.`
+      : `${recipient}, for whom this link was made, may not decide.`
     return {
       confirmation,
       path,
