@@ -165,8 +165,7 @@ export function signInPage({ csrf, next, problem, isOpen }: SignInPage): string 
         />
       </div>
       <button type="submit">Sign in</button>
-    </form>
-    <p class="hint">Signed in already, and sent here by a link from elsewhere? <a href="${next}">Go on.</a></p>`
+    </form>`
   return page({ isOpen, viewer: null, signOut: null }, 'Sign in', main, null)
 }
 

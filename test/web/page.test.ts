@@ -218,6 +218,7 @@ t.test('signing in asks for a key and remembers where to go on', async (t) => {
   t.match(page, /type="password"\s+id="key"\s+name="key"\s+required\s+autocomplete="current-password"/)
   t.match(page, 'name="next" value="/c/1?&quot;"')
   t.match(page, /role="alert"[\s\S]*That key is not known\./)
+  t.notMatch(page, '<a href="/c/1', 'there is no way around it')
 })
 
 t.test('the time left is in words of its two largest units', async (t) => {
@@ -405,7 +406,7 @@ t.test('whatever others write, nothing hidden and no half character is left in a
 t.test('whatever text is in a message, a list or what was entered, it stays text', async () => {
   const shape = (text: string) => [
     ...tagsOf(messagePage({ ...frame, title: text, text })),
-    ...tagsOf(signInPage({ csrf: text, next: '/view/1', problem: text, isOpen: true })),
+    ...tagsOf(signInPage({ csrf: text, next: text, problem: text, isOpen: true })),
     ...tagsOf(
       listPage({
         ...frame,
