@@ -151,9 +151,10 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       sendState(request, reply, (await findLink(request)).confirmationId),
     )
 
-    pages.get<{ Querystring: { next?: string } }>('/login', { config }, async (request, reply) =>
-      html(reply, signIn(request, reply, safePath(request.query.next), null)),
-    )
+    pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
+      const { next, undecided } = request.query
+      return html(reply, signIn(request, reply, safePath(next), undecided === undefined ? null : signedOut))
+    })
 
     pages.post('/login', { config, bodyLimit }, async (request, reply) => {
       const fields = forms.read(request)
@@ -293,6 +294,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
 }
 
 const forbidden = refuse('forbidden', 'Your key lets you look, but not decide.')
+const signedOut = 'Nothing was decided: you are not signed in, or no longer. Sign in and decide again.'
 const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")
 const noSuchLink = refuse(
   'unauthorized',
@@ -329,9 +331,14 @@ function inFormWords(problem: Problem): Problem {
   return new Problem(problem.code, `The form is larger than ${bodyLimit / 1024} KiB. Nothing was decided.`)
 }
 
+/** Whoever sent a decision is told there that it did not count. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const next = pathOf(request).slice(baseOf(request).length)
-  return goTo(reply, `/login?next=${encodeURIComponent(safePath(next))}`)
+  const url = signInUrl(pathOf(request).slice(baseOf(request).length))
+  return goTo(reply, request.method === 'POST' ? `${url}&undecided=1` : url)
+}
+
+function signInUrl(next: string): string {
+  return `/login?next=${encodeURIComponent(safePath(next))}`
 }
 
 /** The place of a session in the paths of its pages. */

@@ -641,6 +641,12 @@ t.test('a session ends with its key, and after half a day', async (t) => {
   t.equal(late.status, 303)
   t.match(late.headers.location, /^\/login/)
   t.equal(await status(), 'pending')
+  const told = await browser.get(late.headers.location!)
+  t.match(
+    told.body,
+    /role="alert"[^]*Nothing was decided: you are not signed in, or no longer\. Sign in and decide again/,
+  )
+  t.match(told.body, `name="next" value="${path}"`, 'and there one comes back')
   await browser.signIn(paul)
   await clock.advance(12 * 3_600_000 - 1)
   t.equal((await browser.get('/')).status, 200)
@@ -771,8 +777,20 @@ t.test('a form that was loaded while the service was open decides nothing after 
   const browser = browse(built)
   const csrf = (await browser.get(`/view/${id}`)).forms.get(`/view/${id}`)!
   const { olga } = await giveKeys(built, { olga: 'operator' })
-  t.equal((await browser.post(`/view/${id}`, { csrf, verdict: 'approve' })).status, 303)
+  const sent = await browser.post(`/view/${id}`, { csrf, verdict: 'approve' })
+  t.equal(sent.status, 303)
+  t.match((await browser.get(sent.headers.location!)).body, /Nothing was decided/)
   t.equal((await olga('GET', `/confirm/${id}`)).body.status, 'pending')
+})
+
+t.test('signing in says nothing that somebody wrote into its address', async (t) => {
+  const { browser } = await served(t)
+  for (const query of ['undecided=Your+bank', 'undecided=a&undecided=Your+bank', 'problem=Your+bank']) {
+    const page = await browser.get(`/login?${query}`)
+    t.equal(page.status, 200)
+    t.notMatch(page.body, /Your bank/)
+  }
+  t.notMatch((await browser.get('/login')).body, /Nothing was decided/)
 })
 
 t.test('every page, good or bad, is sent with what keeps it to itself', async (t) => {
