@@ -107,16 +107,17 @@ export function listPage(view: ListPage): string {
   const items = view.items.toSorted((a, b) => a.confirmation.deadline - b.confirmation.deadline)
   const main = html`${startUrl === null ? null : html`<nav class="back" aria-label="Back"><a href="${startUrl}">From the start</a></nav>`}
     <h1>Waiting for a decision</h1>
+    <p class="quiet">
+      ${items.length === 0 ? null : 'Next deadline first. '}As of ${moment(now)}. Reload to see what is new.
+    </p>
     ${
       items.length === 0
         ? html`<p class="empty">${none}</p>`
-        : html`<p class="quiet">Next deadline first.</p>
-            <ul class="waiting" role="list">
-              ${items.map(({ confirmation, url }) => listItem(confirmation, url, now))}
-            </ul>`
+        : html`<ul class="waiting" role="list">
+            ${items.map(({ confirmation, url }) => listItem(confirmation, url, now))}
+          </ul>`
     }
-    ${moreUrl === null ? null : html`<nav class="more" aria-label="More"><a href="${moreUrl}">More that wait</a></nav>`}
-    <noscript><p class="quiet">This page is as of ${moment(now)} and does not renew itself.</p></noscript>`
+    ${moreUrl === null ? null : html`<nav class="more" aria-label="More"><a href="${moreUrl}">More that wait</a></nav>`}`
   return page(
     view,
     items.length === 0 ? 'Nothing waits' : `${items.length}${moreUrl === null ? '' : ' and more'} waiting`,

@@ -256,7 +256,7 @@ button.small { min-height: 2.75rem; margin: 0; padding: 0.25rem 0.875rem; border
 .waiting h2 { margin: 0; font-family: var(--mono); font-size: 1.0625rem; }
 .waiting h2 a { display: inline-block; padding: 0.5rem 0; line-height: 1.75rem; }
 .excerpt { margin-bottom: 0.375rem; }
-.empty { color: var(--quiet); }
+.empty { margin-top: 1rem; }
 
 @media (max-width: 34rem) {
   .bar { flex-wrap: nowrap; gap: 0.75rem; }

@@ -205,6 +205,8 @@ t.test('the list shows what waits, next deadline first', async (t) => {
   t.match(page, '<a href="/?cursor=a&amp;b">More that wait</a>')
   t.notMatch(page, 'From the start')
   const empty = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null })
+  for (const one of [page, empty])
+    t.match(wordsOf(one), 'As of 2026-03-12 14:02:10 UTC. Reload to see what is new.', 'with or without JavaScript')
   t.match(empty, 'Nothing waits for a person right now.')
   t.notMatch(empty, 'More that wait')
   const end = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: '/' })
