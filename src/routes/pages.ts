@@ -89,7 +89,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       // What went wrong inside is the main handler's to log.
       if (problems[problem.code].status >= 500) throw error
       if (pathOf(request).endsWith('/state')) return sendProblem(reply, problem)
-      return say(reply, problem)
+      return say(request, reply, problem)
     })
 
     // Where everyone is let in, and for whoever is signed in.
@@ -280,11 +280,12 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     return reply.type('application/json').send({ version: news.version })
   }
 
-  function say(reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
+  function say(request: FastifyRequest, reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
     const { status, title } = problems[code]
     if (typeof extra.retry_after_seconds === 'number') void reply.header('retry-after', extra.retry_after_seconds)
     const frame = { isOpen: people.isOpen(), viewer: null, signOut: null }
-    return html(reply.code(status), messagePage({ ...frame, title, text: message }))
+    const said = code === 'cross_origin' ? refusedForm(request, message) : { title, text: message }
+    return html(reply.code(status), messagePage({ ...frame, ...said }))
   }
 
   async function html(reply: FastifyReply, text: string): Promise<FastifyReply> {
@@ -329,6 +330,14 @@ function noForm(): Problem {
 function inFormWords(problem: Problem): Problem {
   if (problem.code !== 'body_too_large') return problem
   return new Problem(problem.code, `The form is larger than ${bodyLimit / 1024} KiB. Nothing was decided.`)
+}
+
+/** Where a person meets it, it is mostly a page that lay open until its cookie was gone. */
+function refusedForm(request: FastifyRequest, text: string) {
+  const path = pathOf(request)
+  // What is only ever sent to has no page of its own.
+  const url = path.endsWith('/logout') ? `${baseOf(request)}/` : path
+  return { title: 'The form was not accepted', text, link: { url, text: 'Load the page again' } }
 }
 
 /** Whoever sent a decision is told there that it did not count. */

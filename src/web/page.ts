@@ -173,12 +173,16 @@ export function signInPage({ csrf, next, problem, isOpen }: SignInPage): string 
 export interface MessagePage extends Frame {
   title: string
   text: string
+  /** Where to go on from here. */
+  link?: { url: string; text: string }
 }
 
 export function messagePage(view: MessagePage): string {
-  const main = html`<h1>${writtenLine(view.title)}</h1>
-    <p>${written(view.text)}</p>`
-  return page(view, cut(visibleLine(view.title), 80), main, null)
+  const { title, text, link } = view
+  const main = html`<h1>${writtenLine(title)}</h1>
+    <p>${written(text)}</p>
+    ${link === undefined ? null : html`<nav class="more" aria-label="Go on"><a href="${link.url}">${link.text}</a></nav>`}`
+  return page(view, cut(visibleLine(title), 80), main, null)
 }
 
 function notice(kind: 'problem' | 'done', text: string): Markup {

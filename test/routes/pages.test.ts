@@ -217,6 +217,26 @@ t.test('a form that its page has not sent decides nothing and spends nothing', a
   t.equal((await browser.post(link, good)).status, 303, 'and then the right one does')
 })
 
+t.test('a form whose cookie is gone is refused in words for people, with a way back to its page', async (t) => {
+  const { link, olga, ...built } = await linked(t)
+  const browser = browse(built)
+  await browser.signIn(olga)
+  for (const [path, back] of [
+    [link, link],
+    ['/login', '/login'],
+    ['/logout', '/'],
+  ] as const) {
+    const page = await browser.post(path, { csrf: 'old', verdict: 'approve' }, { ...sameOrigin, cookie: undefined })
+    t.equal(page.status, 403, path)
+    t.match(page.body, /<h1>.*The form was not accepted.*<\/h1>/)
+    t.match(page.body, /the page is too old\. Nothing was done/)
+    t.match(page.body, `<a href="${back}">Load the page again</a>`)
+    t.notMatch(page.body, /cross-origin/i)
+  }
+  const foreign = await browser.post(link, {}, { origin: 'https://evil.example' })
+  t.match(foreign.body, /The form was not accepted[^]*A page of another site/)
+})
+
 t.test('the field of one page is no good for another, and neither is that of another browser', async (t) => {
   const { link, status, root, bot, telegram, ...built } = await linked(t)
   const second = (await bot('POST', '/confirm', asked)).body.id

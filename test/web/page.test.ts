@@ -407,7 +407,7 @@ t.test('whatever others write, nothing hidden and no half character is left in a
 
 t.test('whatever text is in a message, a list or what was entered, it stays text', async () => {
   const shape = (text: string) => [
-    ...tagsOf(messagePage({ ...frame, title: text, text })),
+    ...tagsOf(messagePage({ ...frame, title: text, text, link: { url: '/c', text } })),
     ...tagsOf(signInPage({ csrf: text, next: text, problem: text, isOpen: true })),
     ...tagsOf(
       listPage({
