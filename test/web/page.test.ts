@@ -14,7 +14,8 @@ const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageO
 const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
 
 /** Hidden characters as the pages mark them, and as nothing else can. */
-const codePoints = /<mark(?: title="[A-Za-z -]+")?>(U\+[0-9A-F]{4,6}(?: ×\d+)?|\d+ hidden, shown as \ufffd:)<\/mark>/g
+const codePoints =
+  /<mark(?: title="[A-Za-z -]+")?>(U\+[0-9A-F]{4,6}(?: ×\d+)?|\d+ (?:line breaks|spaces)|\d+ hidden, shown as \ufffd:)<\/mark>/g
 
 /** The words of a page as a reader sees them: no tags, one space for any white space, hidden characters in brackets. */
 function wordsOf(page: string): string {
@@ -295,6 +296,8 @@ t.test('no request of 1 MiB makes a page that is more than a few times as large'
     'one hidden character': '\u007f',
     'hidden characters by turns': '\u007f\u0080',
     'hidden ones, letters and line breaks': '\u007f\n\u200b&',
+    'gaps and letters': 'a\n\n\n\n',
+    'spaces and letters': `${' '.repeat(99)}a`,
     'combining marks': '\u0301',
     'combining marks by turns': '\u0301\u0302',
     'what must be escaped': '&',
@@ -318,6 +321,26 @@ t.test('line breaks stay in prose and are shown in names', async (t) => {
   t.match(page, '<bdi dir="ltr">one\n\ttwo</bdi>')
   t.match(wordsOf(page), 'a[U+000A][U+0009]b')
   t.match(wordsOf(page), 'Requester x[U+000A]y')
+})
+
+t.test('a long gap is shown as how long it is, so that nothing after it is out of sight', async (t) => {
+  const page = (text: string) => render(example({ description: text, details: JSON.stringify({ text }) }))
+  const cases: [string, string][] = [
+    ['a\n\n\nb', 'a\n\n\nb'],
+    ['a\n\n\n\nb', 'a\n<mark>4 line breaks</mark>\nb'],
+    [`a${'\n'.repeat(5000)}  b`, 'a\n<mark>5000 line breaks</mark>\n  b'],
+    ['a\n \n\t\n\u00a0\u3000\n\nb', 'a\n<mark>5 line breaks</mark>\nb'],
+    ['\n\r\n\r\n\r\nb', '\n<mark>4 line breaks</mark>\nb'],
+    ['a\n\n\n.\n\n\nb', 'a\n\n\n.\n\n\nb'],
+    [`a${' '.repeat(99)}b`, `a${' '.repeat(99)}b`],
+    [`a${'\u00a0\t'.repeat(500)}b`, 'a\n<mark>1000 spaces</mark>\nb'],
+  ]
+  for (const [text, looks] of cases) {
+    t.match(page(text), `<bdi dir="ltr">${looks}</bdi>`)
+    t.match(page(text), `<i>"</i>${looks}<i>"</i>`, 'in the details too')
+  }
+  t.match(wordsOf(page('a\n\u200b\n\u200b\n\u200b\nb')), 'a [U+200B] [U+200B] [U+200B] b', 'what is hidden is no gap')
+  t.match(page(`${'a\u007f'.repeat(2000)}${'\n'.repeat(9)}b`), 'a<mark title="delete">U+007F</mark>\n\ufffd\nb')
 })
 
 /** The places where a confirmation holds what others wrote. */
