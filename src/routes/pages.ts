@@ -4,7 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Link } from '../access/key.js'
 import { anyone, type Caller, may } from '../access/role.js'
 import { asOf } from '../core/confirmation.js'
-import type { Confirmation, Via } from '../core/model.js'
+import type { Confirmation, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { flawOfVoter } from '../core/vote.js'
 import type { Decided, Decision, Voter } from '../service/decide.js'
@@ -237,10 +237,12 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const now = service.now()
     const confirmation = asOf(seen.confirmation, now)
     const isOver = confirmation.resolution !== null
+    const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.
-    const why = obstacle ?? flawOfVoter(confirmation, { ...voter, verdict: 'deny' })?.sentence ?? null
+    const why = obstacle ?? flawOf('deny')
     const { verdict = '', reason = '', typed = '' } = entered
-    const form = { action: path, csrf: forms.tokenFor(request, reply, path), verdict, reason, typed }
+    const csrf = forms.tokenFor(request, reply, path)
+    const form = { action: path, csrf, by: voter.by, whyNotApprove: flawOf('approve'), verdict, reason, typed }
     return confirmationPage({
       ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
       confirmation,

@@ -2,13 +2,18 @@
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
-import { html, type Markup, writtenLine } from './html.js'
+import { bringsFurther, stillNeeded } from './approvals.js'
+import { html, type Markup, written, writtenLine } from './html.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
   action: string
   csrf: string
+  /** Whose decision it would be. */
+  by: string
+  /** A sentence, where they may deny and no more. */
+  whyNotApprove: string | null
   /** What was entered, when it is shown again. */
   verdict?: string
   reason?: string
@@ -23,33 +28,37 @@ interface Choice {
 
 export function decisionForm(confirmation: Confirmation, form: DecisionForm, now: number): Markup {
   const { terms, action, digest, deadline } = confirmation
+  const { whyNotApprove } = form
+  const mayApprove = whyNotApprove === null
+  const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
   return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
     <h2 id="decision-title">Your decision</h2>
     <p class="quiet">
       On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
       >. ${countdown(deadline, now)}, until ${moment(deadline)}.
     </p>
+    ${mayApprove ? null : html`<p class="only-deny">${written(whyNotApprove)} You can deny it.</p>`}
     <form method="post" action="${form.action}" id="decision-form" autocomplete="off">
       <input type="hidden" name="csrf" value="${form.csrf}" />
       <fieldset>
         <legend>What do you decide?</legend>
-        ${choicesFor(confirmation).map((choice) => radio(choice, form.verdict))}
+        ${choicesFor(confirmation, form).map((choice) => radio(choice, form.verdict))}
       </fieldset>
-      ${terms.mustType ? typedField(action, form.typed ?? '') : null} ${reasonField(terms.reasonFor, form.reason ?? '')}
+      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '') : null}
+      ${reasonField(reasonFor, !mayApprove, form.reason ?? '')}
       <button type="submit">Send decision</button>
     </form>
   </section>`
 }
 
-function choicesFor(confirmation: Confirmation): Choice[] {
+function choicesFor(confirmation: Confirmation, { by, whyNotApprove }: DecisionForm): Choice[] {
+  const deny = { verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` }
+  return whyNotApprove === null ? [...approvalsFor(confirmation, by), deny] : [deny]
+}
+
+function approvalsFor(confirmation: Confirmation, by: string): Choice[] {
   const { terms, action, sessionKey } = confirmation
-  const given = approvalsGiven(confirmation)
-  const once =
-    terms.approvals === 1
-      ? html`This once, exactly as shown here.`
-      : html`This once, exactly as shown here. Yours is one of ${terms.approvals} approvals that are needed; ${given} so
-        far.`
-  const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: once }]
+  const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
       choices.push({
@@ -66,8 +75,18 @@ function choicesFor(confirmation: Confirmation): Choice[] {
         details, without asking.`,
     })
   }
-  choices.push({ verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` })
   return choices
+}
+
+function onceEffect(confirmation: Confirmation, by: string): Markup {
+  const { approvals } = confirmation.terms
+  if (approvals === 1) return html`This once, exactly as shown here.`
+  if (!bringsFurther(confirmation, by)) {
+    return html`Yours would be taken down, but would not bring this further: your groups have given what is needed of
+    them. ${written(stillNeeded(confirmation) ?? '')}`
+  }
+  const given = approvalsGiven(confirmation)
+  return html`This once, exactly as shown here. Yours is one of ${approvals} approvals that are needed; ${given} so far.`
 }
 
 function radio({ verdict, title, effect }: Choice, entered: string | undefined): Markup {
@@ -106,8 +125,8 @@ function typedField(action: string, entered: string): Markup {
   </div>`
 }
 
-function reasonField(reasonFor: Verdict[], entered: string): Markup {
-  const isAlways = reasonFor.includes('approve') && reasonFor.includes('deny')
+function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string): Markup {
+  const isAlways = reasonFor.includes('deny') && (isDenyOnly || reasonFor.includes('approve'))
   const need = isAlways ? 'required' : reasonFor.length > 0 ? `required to ${reasonFor[0]!}` : 'optional'
   // The parser drops a line break right after the tag, so one is given to it.
   return html`<div class="field">

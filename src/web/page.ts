@@ -260,9 +260,10 @@ function approvalsNeeded({ approvals, seats }: Terms): Markup {
     </ul>`
 }
 
-function mayDecide({ deciders, allowsOwn }: Terms): Markup {
+function mayDecide({ deciders, allowsOwn, seats }: Terms): Markup {
   const who = deciders === null ? html`anyone with the right to decide` : names(deciders)
-  return html`${who}${allowsOwn ? null : html`, <span class="quiet">but not whoever asked</span>`}`
+  const groups = seats.map(({ group }, index) => html`${index === 0 ? '' : ', '}${writtenLine(group)}`)
+  return html`${who}${allowsOwn ? null : html`, <span class="quiet">but not whoever asked</span>`}${groups.length === 0 ? null : html`; <span class="quiet">approvals come only from</span> ${groups}`}`
 }
 
 /** Digits that break between groups, where they must break, and are copied as one. */

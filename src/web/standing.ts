@@ -1,6 +1,7 @@
 // What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
 import type { Confirmation, Execution, Outcome, Resolution, Status, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
+import { stillNeeded } from './approvals.js'
 import { html, type Markup, named, written, writtenLine } from './html.js'
 import { moment } from './time.js'
 
@@ -83,11 +84,13 @@ function executionSentence({ state, claimBy, claimedAt, reportBy, reportedAt, me
 export function votesList(confirmation: Confirmation): Markup {
   const { votes, resolution, terms } = confirmation
   const { approvals } = terms
+  const needed = resolution === null ? stillNeeded(confirmation) : null
   return html`<section aria-labelledby="votes-title">
     <h2 id="votes-title">${resolution === null ? 'Votes so far' : 'Votes'}</h2>
     <p>
       ${approvalsGiven(confirmation)} of ${approvals}
       ${approvals === 1 ? 'approval' : 'approvals'}.${votes.length === 0 ? ' Nobody has voted.' : null}
+      ${needed === null ? null : written(needed)}
     </p>
     ${
       votes.length === 0

@@ -416,6 +416,22 @@ t.test('where two people are needed, a chat that many read is nobody', async (t)
   t.match(await history('rejected'), [{ confirmation_id: id, data: { code: 'not_a_decider' } }])
 })
 
+const seats = `groups: { security: [olga], operations: [paul] }
+rules: [{ name: both, action: "*", approvals: { security: 1, operations: 1 } }]`
+
+t.test('whoever is in none of the groups can deny and is told why not approve; nothing else is offered', async (t) => {
+  const { browser, root, path, status } = await served(t, { rules: seats })
+  await browser.signIn(root)
+  const page = await browser.get(path)
+  t.match(page.body, /needs approvals from security, operations, and root is in none of these/)
+  t.notMatch(page.body, /value="approve/)
+  const refused = await browser.send(path, { verdict: 'approve' })
+  t.equal(refused.status, 403)
+  t.equal(await status(), 'pending')
+  t.equal((await browser.send(path, { verdict: 'deny' })).status, 303)
+  t.equal(await status(), 'denied')
+})
+
 t.test('one vote per person, by link, page and key together', async (t) => {
   const { link, id, olga, paul, status, ...built } = await linked(t, { rules: twoApprovals })
   const browser = browse(built)

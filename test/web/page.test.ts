@@ -8,7 +8,7 @@ import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { lengthInWords } from '../../src/web/time.js'
-import { askedAt, denied, deploy, example, hostile, id, pageOf, resolved, vote } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
 
 const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
 const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
@@ -55,11 +55,12 @@ t.test('the page says everything that is decided on', async (t) => {
     'Session release-2026-03-12',
     'Rule production changes, high risk',
     'Approvals needed 2, from different people 1 from platform (maria.lindqvist, tom.okafor) 1 from finance',
-    'May decide maria.lindqvist, tom.okafor, ines.castro, paul.weber, but not whoever asked',
+    'May decide maria.lindqvist, tom.okafor, ines.castro, paul.weber, but not whoever asked; ' +
+      'approvals come only from platform, finance',
     'Asked 2026-03-12 14:02:10 UTC',
     `ID ${id}`,
     `Digest ${deploy.digest} SHA-256 over action, details, requester and session`,
-    'Votes so far 1 of 2 approvals.',
+    'Votes so far 1 of 2 approvals. Still needed: 1 from platform.',
     'Approved by ines.castro 2026-03-12 14:03:11 UTC, through Telegram Reason: Checked the numbering with the auditors.',
     'You are maria.lindqvist',
   ]) {
@@ -103,14 +104,61 @@ t.test('the form offers what the rule allows, and nothing is chosen beforehand',
   }
 })
 
+const seats = [
+  { group: 'security', count: 1, members: ['ann', 'bo', 'cleo'] },
+  { group: 'operations', count: 2, members: ['cleo', 'dan', 'eve'] },
+]
+const seated = (...voters: string[]): Confirmation => ({
+  ...example({}, { approvals: 3, seats, mustType: true, reasonFor: ['approve'] }),
+  votes: voters.map((by) => vote(by)),
+})
+
+t.test('whoever may only deny is told why, and is asked for nothing that approving needs', async (t) => {
+  const whyNotApprove = 'The rule <b> needs approvals from security.'
+  const page = render(seated(), { decision: { form: formOf({ whyNotApprove, verdict: 'approve' }) } })
+  t.same(verdictsIn(page), ['deny'])
+  t.match(wordsOf(page), 'The rule <b> needs approvals from security. You can deny it.')
+  t.notMatch(page, 'name="typed"')
+  t.match(page, 'Reason <span class="need">(optional)</span>')
+  t.notMatch(page, / checked/)
+  const strict = example({}, { reasonFor: ['deny'] })
+  t.match(render(strict, { decision: { form: formOf({ whyNotApprove }) } }), '<span class="need">(required)</span>')
+})
+
+t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
+  const effect = (confirmation: Confirmation, by: string) =>
+    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
+  const idle = /Yours would be taken down, but would not bring this further/
+  t.match(effect(seated('ann'), 'bo'), idle)
+  t.match(effect(seated('ann'), 'bo'), /Still needed: 2 from operations\./)
+  t.match(effect(seated('ann'), 'dan'), /Yours is one of 3 approvals that are needed; 1 so far/)
+  t.notMatch(effect(seated('ann'), 'cleo'), idle, 'who is in both groups takes the other seat')
+  t.notMatch(effect(seated('cleo'), 'bo'), idle, 'or makes room')
+  t.notMatch(effect(example({}, { approvals: 2 }), 'anybody'), idle)
+})
+
+t.test('the votes say which groups are still missing', async (t) => {
+  const cases: [string[], string][] = [
+    [[], '0 of 3 approvals. Nobody has voted. Still needed: 1 from security, 2 from operations.'],
+    [['ann'], '1 of 3 approvals. Still needed: 2 from operations.'],
+    [['ann', 'bo'], '1 of 3 approvals. Still needed: 2 from operations.'],
+    [['dan', 'eve'], '2 of 3 approvals. Still needed: 1 from security.'],
+    [['cleo', 'dan'], '2 of 3 approvals. Still needed: 1 from security or operations.'],
+  ]
+  for (const [voters, expected] of cases) t.match(wordsOf(render(seated(...voters))), `Votes so far ${expected}`)
+  const over = resolved(seated('ann'), 'denied', 'dan')
+  t.notMatch(wordsOf(render(over)), 'Still needed', 'once it is over nothing is')
+  t.notMatch(wordsOf(render(example({}, { approvals: 2 }))), 'Still needed')
+})
+
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
-  const form = { action: '/page', csrf: 'c', verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' }
+  const form = formOf({ verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' })
   const page = render(example({}, { mustType: true }), { decision: { form } })
   t.match(page, /value="deny"\s+required checked/)
   t.equal([...page.matchAll(/ checked/g)].length, 1)
   t.match(page, />\n\n&lt;\/textarea&gt;&lt;b&gt;no<\/textarea>/)
   t.match(page, 'value="&quot;&gt;&lt;i&gt;"')
-  const odd = { action: '/page', csrf: 'c', verdict: 'approve_session' }
+  const odd = formOf({ verdict: 'approve_session' })
   t.notMatch(render(example({ sessionKey: '' }), { decision: { form: odd } }), / checked/)
 })
 
@@ -373,7 +421,8 @@ function saying(...given: string[]): Confirmation {
         deciders: [`x${member}`],
       },
     ),
-    votes: [vote(`x${by}`, { reason: `x${reason}`, comment: `x${comment}` })],
+    // Not one of the members: whose seat is taken is not asked for.
+    votes: [vote(`y${by}`, { reason: `x${reason}`, comment: `x${comment}` })],
   }
 }
 
@@ -441,11 +490,13 @@ t.test('whatever text is in a message, a list or what was entered, it stays text
         startUrl: null,
       }),
     ),
-    ...tagsOf(
-      render(saying('text'), {
-        message: { kind: 'problem', text },
-        decision: { form: { action: '/page', csrf: text, reason: text, typed: text, verdict: text } },
-      }),
+    ...[null, text].flatMap((whyNotApprove) =>
+      tagsOf(
+        render(saying('text'), {
+          message: { kind: 'problem', text },
+          decision: { form: formOf({ csrf: text, reason: text, typed: text, verdict: text, whyNotApprove }) },
+        }),
+      ),
     ),
   ]
   const plain = shape('text').join('')

@@ -7,7 +7,7 @@ import type { Confirmation } from '../../src/core/model.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { until } from '../support.js'
 import { launch, serve, type Site, withoutBrowser } from './browser.js'
-import { askedAt, denied, deploy, example, hostile, pageOf } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from './examples.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { width: 390, height: 844 }
@@ -85,7 +85,7 @@ function live(path: string, confirmation: Confirmation, more: Partial<Confirmati
   const shown = { confirmation, now: askedAt + 128_000, loads: 0 }
   site.pages.set(path, () => {
     shown.loads += 1
-    const form = shown.confirmation.resolution === null ? { form: { action: path, csrf: 'token' } } : null
+    const form = shown.confirmation.resolution === null ? { form: formOf({ action: path }) } : null
     return confirmationPage(pageOf(shown.confirmation, { decision: form, now: shown.now, ...more }))
   })
   return shown
