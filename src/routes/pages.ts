@@ -10,6 +10,7 @@ import { flawOfVoter } from '../core/vote.js'
 import type { Decided, Decision, Voter } from '../service/decide.js'
 import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
+import { takenDown } from '../web/approvals.js'
 import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../web/page.js'
@@ -240,6 +241,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.
     const why = obstacle ?? flawOf('deny')
+    const done = takenDown(confirmation, voter.by, voter.isProven)
     const { verdict = '', reason = '', typed = '' } = entered
     const csrf = forms.tokenFor(request, reply, path)
     const form = { action: path, csrf, by: voter.by, whyNotApprove: flawOf('approve'), verdict, reason, typed }
@@ -248,7 +250,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       confirmation,
       now,
       decision: isOver ? null : why === null ? { form } : { why },
-      message,
+      message: message ?? (done === null ? null : { kind: 'done', text: done }),
       stateUrl: isOver ? null : `${path}/state`,
       backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
     })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
 import type { Confirmation, Execution, Outcome, Terms } from '../../src/core/model.js'
+import { takenDown } from '../../src/web/approvals.js'
 import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
@@ -149,6 +150,23 @@ t.test('the votes say which groups are still missing', async (t) => {
   const over = resolved(seated('ann'), 'denied', 'dan')
   t.notMatch(wordsOf(render(over)), 'Still needed', 'once it is over nothing is')
   t.notMatch(wordsOf(render(example({}, { approvals: 2 }))), 'Still needed')
+})
+
+t.test('whoever has approved is told how far it is, until it is decided', async (t) => {
+  const plain = (approvals: number, ...voters: string[]): Confirmation => ({
+    ...example({}, { approvals }),
+    votes: voters.map((by) => vote(by)),
+  })
+  const denier = { ...plain(2), votes: [vote('ann', { verdict: 'deny' })] }
+  t.equal(
+    takenDown(plain(2, 'ann'), 'ann', true),
+    'Your approval is taken down: 1 of 2. Somebody else must approve too.',
+  )
+  t.equal(takenDown(plain(3, 'ann'), 'ann', true), 'Your approval is taken down: 1 of 3. 2 others must approve too.')
+  t.match(takenDown(plain(2, 'page'), 'page', false), /^An approval from this page is taken down: 1 of 2\. /)
+  t.match(takenDown(seated('bo', 'ann'), 'ann', true), /taken down: 1 of 3\. Still needed: 2 from operations\.$/)
+  for (const of of [plain(2), plain(2, 'bo'), denier, resolved(plain(2, 'ann', 'bo'), 'approved', 'bo')])
+    t.equal(takenDown(of, 'ann', true), null)
 })
 
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
