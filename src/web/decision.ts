@@ -26,7 +26,13 @@ interface Choice {
   effect: Markup
 }
 
-export function decisionForm(confirmation: Confirmation, form: DecisionForm, now: number): Markup {
+/** `otherWay` is how somebody who may only deny here could come to approve. */
+export function decisionForm(
+  confirmation: Confirmation,
+  form: DecisionForm,
+  now: number,
+  otherWay: Markup | null,
+): Markup {
   const { terms, action, digest, deadline } = confirmation
   const { whyNotApprove } = form
   const mayApprove = whyNotApprove === null
@@ -37,7 +43,12 @@ export function decisionForm(confirmation: Confirmation, form: DecisionForm, now
       On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
       >. ${countdown(deadline, now)}, until ${moment(deadline)}.
     </p>
-    ${mayApprove ? null : html`<p class="only-deny">${written(whyNotApprove)} You can deny it.</p>`}
+    ${
+      mayApprove
+        ? null
+        : html`<p class="only-deny">${written(whyNotApprove)} You can deny it.</p>
+            ${otherWay}`
+    }
     <form method="post" action="${form.action}" id="decision-form" autocomplete="off">
       <input type="hidden" name="csrf" value="${form.csrf}" />
       <fieldset>

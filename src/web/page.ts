@@ -32,12 +32,14 @@ export interface ConfirmationPage extends Frame {
   message: { kind: 'problem' | 'done'; text: string } | null
   /** Asked by the script with ?version=N&wait=60, answers JSON {version}; another version renews the page. */
   stateUrl: string | null
+  /** Where whoever cannot approve here can sign in for it; null: they are, or nobody needs to. */
+  signInUrl: string | null
   /** The list, if whoever sees this may see it. */
   backUrl: string | null
 }
 
 export function confirmationPage(view: ConfirmationPage): string {
-  const { confirmation, now, decision, message, stateUrl, backUrl } = view
+  const { confirmation, now, decision, message, stateUrl, signInUrl, backUrl } = view
   const { id, version, action, description, details, deadline, terms } = confirmation
   const status = statusOf(confirmation)
   const form = decision !== null && 'form' in decision ? decision.form : null
@@ -72,13 +74,15 @@ export function confirmationPage(view: ConfirmationPage): string {
         <h2 id="details-title">Details</h2>
         ${detailsTree(details)}
       </section>
-      ${facts(confirmation)} ${votesList(confirmation)} ${form === null ? null : decisionForm(confirmation, form, now)}
+      ${facts(confirmation)} ${votesList(confirmation)}
+      ${form === null ? null : decisionForm(confirmation, form, now, signInLink(signInUrl))}
       ${
         why === null
           ? null
           : html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
               <h2 id="decision-title">Your decision</h2>
               <p>${written(why)}</p>
+              ${signInLink(signInUrl)}
             </section>`
       }
     </article>
@@ -183,6 +187,10 @@ export function messagePage(view: MessagePage): string {
     <p>${written(text)}</p>
     ${link === undefined ? null : html`<nav class="more" aria-label="Go on"><a href="${link.url}">${link.text}</a></nav>`}`
   return page(view, cut(visibleLine(title), 80), main, null)
+}
+
+function signInLink(url: string | null): Markup | null {
+  return url === null ? null : html`<p class="more"><a href="${url}">Sign in with a key of your own</a></p>`
 }
 
 function notice(kind: 'problem' | 'done', text: string): Markup {

@@ -402,6 +402,29 @@ t.test('a chat that many read decides where one approval is enough, in the name 
   t.equal(await status(), 'approved')
 })
 
+const waysIn = (id: string) =>
+  `<a href="/login?next=${encodeURIComponent(`/view/${id}`)}">Sign in with a key of your own</a>`
+
+t.test('a link that cannot decide leads to signing in, once there are keys', async (t) => {
+  const rules = 'rules: [{ name: named, action: "*", deciders: [paul] }]'
+  const { link, id, paul, olga, ...built } = await linked(t, { isChat: true, rules })
+  const browser = browse(built)
+  const page = await browser.get(link)
+  t.notOk(page.forms.has(link))
+  t.match(page.body, waysIn(id))
+  t.equal((await browser.signIn(paul, `/view/${id}`)).headers.location, `/view/${id}`)
+  t.ok((await browser.get(`/view/${id}`)).forms.has(`/view/${id}`))
+  await browser.signIn(olga)
+  t.notMatch((await browser.get(`/view/${id}`)).body, /Sign in with/, 'whoever is signed in is')
+
+  const open = await withTelegram(t, { rules }, '4242')
+  await open.submit()
+  await until(() => open.telegram.messages.length === 1)
+  const shut = await browse(open).get(linkIn(open.telegram))
+  t.match(shut.body, /lets only certain people decide this/)
+  t.notMatch(shut.body, /Sign in with/, 'there is no key to sign in with')
+})
+
 const twoApprovals = 'rules: [{ name: two, action: "*", approvals: 2 }]'
 
 t.test('where two people are needed, a chat that many read is nobody', async (t) => {
@@ -410,6 +433,7 @@ t.test('where two people are needed, a chat that many read is nobody', async (t)
   const page = await browser.get(link)
   t.match(page.body, /2 different people/)
   t.notOk(page.forms.has(link))
+  t.match(page.body, waysIn(id), 'but people can sign in from there')
   const csrf = await fieldFor(browser, link)
   t.equal((await browser.post(link, { csrf, verdict: 'approve' })).status, 403)
   t.equal(await status(), 'pending')
@@ -438,7 +462,9 @@ t.test('one vote per person, by link, page and key together', async (t) => {
   const csrf = (await browser.get(link)).forms.get(link)!
   t.equal((await browser.post(link, { csrf, verdict: 'approve' })).status, 303)
   t.equal(await status(), 'pending')
-  t.match((await browser.get(link)).body, /Your approval is taken down: 1 of 2\. Somebody else must approve too\./)
+  const used = await browser.get(link)
+  t.match(used.body, /Your approval is taken down: 1 of 2\. Somebody else must approve too\./)
+  t.match(used.body, waysIn(id))
   const again = await browser.post(link, { csrf, verdict: 'approve' })
   t.equal(again.status, 409)
   t.match(again.body, /one person has one vote/)

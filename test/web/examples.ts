@@ -65,6 +65,7 @@ export function pageOf(confirmation: Confirmation, more: Partial<ConfirmationPag
     decision: confirmation.resolution === null ? { form: formOf() } : null,
     message: null,
     stateUrl: null,
+    signInUrl: null,
     backUrl: '/pages',
     ...more,
   }

@@ -126,6 +126,21 @@ t.test('whoever may only deny is told why, and is asked for nothing that approvi
   t.match(render(strict, { decision: { form: formOf({ whyNotApprove }) } }), '<span class="need">(required)</span>')
 })
 
+t.test('where somebody cannot approve, there is a way to sign in', async (t) => {
+  const signInUrl = '/login?next=%2Fview%2F1&"'
+  const link = '<a href="/login?next=%2Fview%2F1&amp;&quot;">Sign in with a key of your own</a>'
+  const why = 'This link has been used.'
+  t.match(render(deploy, { signInUrl, decision: { why } }), link)
+  t.match(render(deploy, { signInUrl, decision: { form: formOf({ whyNotApprove: why }) } }), link)
+  for (const one of [
+    render(deploy, { signInUrl }),
+    render(denied, { signInUrl }),
+    render(deploy, { decision: { why } }),
+  ]) {
+    t.notMatch(one, 'Sign in with')
+  }
+})
+
 t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
   const effect = (confirmation: Confirmation, by: string) =>
     /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
