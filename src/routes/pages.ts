@@ -241,10 +241,11 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.
     const why = obstacle ?? flawOf('deny')
-    const done = takenDown(confirmation, voter.by, voter.isProven)
+    const { by, isProven } = voter
+    const done = takenDown(confirmation, by, isProven)
     const { verdict = '', reason = '', typed = '' } = entered
     const csrf = forms.tokenFor(request, reply, path)
-    const form = { action: path, csrf, by: voter.by, whyNotApprove: flawOf('approve'), verdict, reason, typed }
+    const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), verdict, reason, typed }
     return confirmationPage({
       ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
       confirmation,

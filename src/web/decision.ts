@@ -4,14 +4,16 @@ import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
+import { covered } from './standing.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
   action: string
   csrf: string
-  /** Whose decision it would be. */
+  /** Whose decision it would be, and whether that is proven. */
   by: string
+  isProven: boolean
   /** A sentence, where they may deny and no more. */
   whyNotApprove: string | null
   /** What was entered, when it is shown again. */
@@ -62,28 +64,26 @@ export function decisionForm(
   </section>`
 }
 
-function choicesFor(confirmation: Confirmation, { by, whyNotApprove }: DecisionForm): Choice[] {
+function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
   const deny = { verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` }
-  return whyNotApprove === null ? [...approvalsFor(confirmation, by), deny] : [deny]
+  return form.whyNotApprove === null ? [...approvalsFor(confirmation, form), deny] : [deny]
 }
 
-function approvalsFor(confirmation: Confirmation, by: string): Choice[] {
-  const { terms, action, sessionKey } = confirmation
+function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm): Choice[] {
+  const { terms, sessionKey } = confirmation
   const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
       choices.push({
         verdict: 'approve_session',
         title: 'Approve for this session',
-        effect: html`This one, and from now on every <code>${writtenLine(action)}</code> in session
-          <code>${writtenLine(sessionKey)}</code>, whatever its details, without asking.`,
+        effect: html`This one, and from now on ${covered(confirmation, 'session', isProven)}, without asking.`,
       })
     }
     choices.push({
       verdict: 'approve_always',
       title: 'Approve always',
-      effect: html`This one, and from now on every <code>${writtenLine(action)}</code>, whoever asks and whatever its
-        details, without asking.`,
+      effect: html`This one, and from now on ${covered(confirmation, 'global', isProven)}, without asking.`,
     })
   }
   return choices

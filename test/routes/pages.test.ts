@@ -920,6 +920,14 @@ t.test('approving for the session or always adds the entry, and only where the r
   const session = await submit({ session_key: 's1' })
   t.equal((await browser.send(`/view/${session}`, { verdict: 'approve_session' })).status, 303)
   t.match(await audrey('GET', '/whitelist'), { body: { entries: [{ scope: 'session', granted_by: 'olga' }] } })
+  t.match(
+    (await browser.get(`/view/${session}`)).body,
+    /olga<\/bdi> also whitelisted every .* that .*bot<\/bdi> asks for/,
+  )
+  const passed = (await bot('POST', '/confirm', { ...asked, session_key: 's1' })).body
+  const [, entry] = /^whitelist:(.+)$/.exec(passed.resolved_by)!
+  const automatic = (await browser.get(`/view/${passed.id}`)).body
+  t.match(automatic, new RegExp(`By the whitelist entry with the ID <code>.*${entry}`))
   const plain = await submit({})
   t.notMatch((await browser.get(`/view/${plain}`)).body, /approve_session/)
   t.equal((await browser.send(`/view/${plain}`, { verdict: 'approve_session' })).status, 400)

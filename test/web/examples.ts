@@ -51,7 +51,7 @@ export function vote(by: string, more: Partial<Vote> = {}): Vote {
 }
 
 export function formOf(more: Partial<DecisionForm> = {}): DecisionForm {
-  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', whyNotApprove: null, ...more }
+  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isProven: true, whyNotApprove: null, ...more }
 }
 
 /** A page as a signed-in person sees it, with a form while it is pending. */

@@ -233,7 +233,7 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     [resolved(example(), 'cancelled', 'newsletter-agent', 'typo'), /Cancelled By newsletter-agent at .* Reason: typo/],
     [
       resolved(example(), 'auto_approved', 'whitelist:g1'),
-      /Approved automatically By whitelist:g1 at .*nobody was asked/,
+      /Approved automatically By the whitelist entry with the ID g1 at .*\. Nobody was asked\./,
     ],
     [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
   ]
@@ -243,6 +243,29 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     t.notMatch(page, 'decision-form')
     t.notMatch(page, 'data-left', 'no time runs')
   }
+})
+
+t.test('what an approval also whitelists is said exactly, before and after, with how to take it back', async (t) => {
+  const scopes: ['session' | 'global', boolean, string][] = [
+    [
+      'session',
+      true,
+      'every send_newsletter that newsletter-agent asks for in session march-campaign, whatever its details',
+    ],
+    ['session', false, 'every send_newsletter in session march-campaign, whoever asks and whatever its details'],
+    ['global', true, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
+    ['global', false, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
+  ]
+  for (const [remember, isProven, what] of scopes) {
+    const form = wordsOf(render(example(), { decision: { form: formOf({ isProven }) } }))
+    t.match(form, `This one, and from now on ${what}, without asking.`)
+    const votes = [vote('alice', { remember, isProven })]
+    const after = wordsOf(render(resolved({ ...example(), votes }, 'approved', 'alice')))
+    t.match(after, `alice also whitelisted ${what}. To take that back: GET /whitelist lists the entry with its ID, `)
+    t.match(after, 'DELETE /whitelist/ID revokes it.')
+  }
+  const once = resolved({ ...example(), votes: [vote('alice')] }, 'approved', 'alice')
+  t.notMatch(wordsOf(render(once)), 'whitelist')
 })
 
 t.test('an approval says what became of it', async (t) => {
