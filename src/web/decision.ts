@@ -59,7 +59,7 @@ export function decisionForm(
       </fieldset>
       ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '') : null}
       ${reasonField(reasonFor, !mayApprove, form.reason ?? '')}
-      <button type="submit">Send decision</button>
+      <button type="submit" id="send">Send decision</button>
     </form>
   </section>`
 }
@@ -106,6 +106,7 @@ function radio({ verdict, title, effect }: Choice, entered: string | undefined):
   return html`<label class="choice ${isDenial ? 'deny' : 'approve'}">
     <input
       type="radio"
+      id="choice-${verdict}"
       name="verdict"
       value="${verdict}"
       required${checked}

@@ -86,7 +86,6 @@ export function confirmationPage(view: ConfirmationPage): string {
             </section>`
       }
     </article>
-    <p class="spoken" id="spoken" role="status"></p>
     <noscript
       ><p class="quiet">
         This page is as of ${moment(now)} and does not renew itself. Reload it to see what has changed.
@@ -310,6 +309,7 @@ function page(frame: Frame, title: string, main: Markup, skip: { href: string; t
           ${isOpen ? html`<p class="open"><b>This service is open.</b> No key exists yet, so everyone on this machine can see and decide everything here.</p>` : null}
         </header>
         <main id="main" tabindex="-1">${main}</main>
+        <p class="spoken" id="spoken" role="status"></p>
       </body>
     </html> `.html
 }

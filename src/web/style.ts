@@ -145,6 +145,7 @@ section { margin-top: 2rem; }
 
 .notice { margin-bottom: 1.25rem; padding: 0.75rem 1rem; border: 1px solid; border-left-width: 5px; border-radius: 0.375rem; }
 .notice.problem { border-color: var(--bad); background: var(--bad-paper); }
+.notice.changed { margin: 1rem 0; border-color: var(--warn); background: var(--warn-paper); }
 .notice.done { border-color: var(--good); background: var(--good-paper); }
 .notice .mark { font-weight: 700; }
 

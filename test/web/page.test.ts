@@ -86,7 +86,9 @@ t.test('while no key exists every page says that the service is open', async (t)
 })
 
 const verdictsIn = (page: string) =>
-  [...page.matchAll(/<input\s+type="radio"\s+name="verdict"\s+value="(\w+)"\s+required/g)].map(([, verdict]) => verdict)
+  [...page.matchAll(/<input\s+type="radio"\s+id="choice-\w+"\s+name="verdict"\s+value="(\w+)"\s+required/g)].map(
+    ([, verdict]) => verdict,
+  )
 
 t.test('the form offers what the rule allows, and nothing is chosen beforehand', async (t) => {
   const all = ['approve', 'approve_session', 'approve_always', 'deny']
