@@ -261,7 +261,8 @@ button.small { min-height: 2.75rem; margin: 0; padding: 0.25rem 0.875rem; border
 
 @media (max-width: 34rem) {
   .bar { flex-wrap: nowrap; gap: 0.75rem; }
-  .viewer .quiet { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .viewer { font-size: 0.875rem; line-height: 1.3; }
+  .viewer .quiet { display: block; }
   dl > div { grid-template-columns: minmax(0, 1fr); }
   dt { font-size: 0.875rem; }
   .decision { margin-left: -1rem; margin-right: -1rem; padding: 1.25rem 1rem; border-left: 0; border-right: 0; border-radius: 0; }

@@ -152,6 +152,13 @@ browserTest('what can be touched is at least 44 pixels high', async (t) => {
   }
 })
 
+browserTest('a phone says who one is, in words', async (t) => {
+  const page = await open(t, '/pending', { viewport: phone })
+  const words = (await page.getByText('You are').boundingBox())!
+  t.ok(words.width > 40 && words.height > 10, 'that are seen')
+  t.ok((await page.locator('.bar').boundingBox())!.height < 64, 'on one bar')
+})
+
 browserTest('nothing that an agent wrote lies over the form', async (t) => {
   const page = await open(t, '/hostile', { viewport: phone })
   const submit = page.getByRole('button', { name: 'Send decision' })
