@@ -192,6 +192,7 @@ dt { color: var(--quiet); }
 /* Forms */
 
 .decision { position: relative; z-index: 1; padding: 1.25rem; border: 1px solid var(--edge); border-radius: 0.5rem; background: var(--surface); }
+.only-deny { margin-top: 0.75rem; }
 fieldset { min-width: 0; margin: 1rem 0 0; padding: 0; border: 0; }
 legend { margin-bottom: 0.5rem; padding: 0; font-weight: 600; }
 .choice {
