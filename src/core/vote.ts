@@ -80,11 +80,11 @@ function judge(confirmation: Confirmation, ballot: Ballot): Refusal | null {
   if (reason === null && terms.reasonFor.includes(verdict)) {
     return refuse(
       'reason_required',
-      `The rule '${terms.rule}' wants a reason to ${verdict} this; give one in 'reason'.`,
+      `The rule '${terms.rule}' wants a reason to ${verdict} this; give one (over the API: in 'reason').`,
     )
   }
   if (verdict === 'approve' && terms.mustType && typed?.trim() !== action) {
-    const sentence = `The rule '${terms.rule}' wants the action's name typed out to approve it; give it in 'typed_action'.`
+    const sentence = `The rule '${terms.rule}' wants the action's name typed out to approve it; type it exactly (over the API: in 'typed_action').`
     return refuse('typing_required', sentence)
   }
   return null

@@ -39,7 +39,7 @@ export function createForms(chance: () => string, isSecure: () => boolean) {
       // Hashed once more, so that what is compared has one length.
       const isRight = timingSafeEqual(Buffer.from(hashSecret(expected)), Buffer.from(hashSecret(fields.csrf ?? '')))
       if (browser === '' || !isRight) {
-        const sentence = 'This form was not sent by the page it belongs to, or the page is too old. Load it again.'
+        const sentence = 'This form was not sent by the page it belongs to, or the page is too old. Nothing was done.'
         throw new Problem('cross_origin', sentence)
       }
       return fields

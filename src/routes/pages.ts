@@ -4,12 +4,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Link } from '../access/key.js'
 import { anyone, type Caller, may } from '../access/role.js'
 import { asOf } from '../core/confirmation.js'
-import type { Confirmation, Via } from '../core/model.js'
+import type { Confirmation, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { flawOfVoter } from '../core/vote.js'
 import type { Decided, Decision, Voter } from '../service/decide.js'
 import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
+import { takenDown } from '../web/approvals.js'
 import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../web/page.js'
@@ -89,7 +90,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       // What went wrong inside is the main handler's to log.
       if (problems[problem.code].status >= 500) throw error
       if (pathOf(request).endsWith('/state')) return sendProblem(reply, problem)
-      return say(reply, problem)
+      return say(request, reply, problem)
     })
 
     // Where everyone is let in, and for whoever is signed in.
@@ -151,9 +152,10 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       sendState(request, reply, (await findLink(request)).confirmationId),
     )
 
-    pages.get<{ Querystring: { next?: string } }>('/login', { config }, async (request, reply) =>
-      html(reply, signIn(request, reply, safePath(request.query.next), null)),
-    )
+    pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
+      const { next, undecided } = request.query
+      return html(reply, signIn(request, reply, safePath(next), undecided === undefined ? null : signedOut))
+    })
 
     pages.post('/login', { config, bodyLimit }, async (request, reply) => {
       const fields = forms.read(request)
@@ -213,7 +215,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const { confirmation } = granted(await service.find(confirmationId, anyone))
     const obstacle = people.mayDecide(recipient)
       ? 'This link has been used, and a link is good for one decision.'
-      : `${recipient}, for whom this link was made, may no longer decide.`
+      : `${recipient}, for whom this link was made, may not decide.`
     return {
       confirmation,
       path,
@@ -236,17 +238,22 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const now = service.now()
     const confirmation = asOf(seen.confirmation, now)
     const isOver = confirmation.resolution !== null
+    const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.
-    const why = obstacle ?? flawOfVoter(confirmation, { ...voter, verdict: 'deny' })?.sentence ?? null
+    const why = obstacle ?? flawOf('deny')
+    const { by, isProven } = voter
+    const done = takenDown(confirmation, by, isProven)
     const { verdict = '', reason = '', typed = '' } = entered
-    const form = { action: path, csrf: forms.tokenFor(request, reply, path), verdict, reason, typed }
+    const csrf = forms.tokenFor(request, reply, path)
+    const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), verdict, reason, typed }
     return confirmationPage({
       ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
       confirmation,
       now,
       decision: isOver ? null : why === null ? { form } : { why },
-      message,
+      message: message ?? (done === null ? null : { kind: 'done', text: done }),
       stateUrl: isOver ? null : `${path}/state`,
+      signInUrl: isSignedIn || people.isOpen() ? null : signInUrl(`/view/${confirmation.id}`),
       backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
     })
   }
@@ -279,11 +286,12 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     return reply.type('application/json').send({ version: news.version })
   }
 
-  function say(reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
+  function say(request: FastifyRequest, reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
     const { status, title } = problems[code]
     if (typeof extra.retry_after_seconds === 'number') void reply.header('retry-after', extra.retry_after_seconds)
     const frame = { isOpen: people.isOpen(), viewer: null, signOut: null }
-    return html(reply.code(status), messagePage({ ...frame, title, text: message }))
+    const said = code === 'cross_origin' ? refusedForm(request, message) : { title, text: message }
+    return html(reply.code(status), messagePage({ ...frame, ...said }))
   }
 
   async function html(reply: FastifyReply, text: string): Promise<FastifyReply> {
@@ -293,6 +301,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
 }
 
 const forbidden = refuse('forbidden', 'Your key lets you look, but not decide.')
+const signedOut = 'Nothing was decided: you are not signed in, or no longer. Sign in and decide again.'
 const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")
 const noSuchLink = refuse(
   'unauthorized',
@@ -329,9 +338,22 @@ function inFormWords(problem: Problem): Problem {
   return new Problem(problem.code, `The form is larger than ${bodyLimit / 1024} KiB. Nothing was decided.`)
 }
 
+/** Where a person meets it, it is mostly a page that lay open until its cookie was gone. */
+function refusedForm(request: FastifyRequest, text: string) {
+  const path = pathOf(request)
+  // What is only ever sent to has no page of its own.
+  const url = path.endsWith('/logout') ? `${baseOf(request)}/` : path
+  return { title: 'The form was not accepted', text, link: { url, text: 'Load the page again' } }
+}
+
+/** Whoever sent a decision is told there that it did not count. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const next = pathOf(request).slice(baseOf(request).length)
-  return goTo(reply, `/login?next=${encodeURIComponent(safePath(next))}`)
+  const url = signInUrl(pathOf(request).slice(baseOf(request).length))
+  return goTo(reply, request.method === 'POST' ? `${url}&undecided=1` : url)
+}
+
+function signInUrl(next: string): string {
+  return `/login?next=${encodeURIComponent(safePath(next))}`
 }
 
 /** The place of a session in the paths of its pages. */

@@ -2,13 +2,20 @@
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
-import { html, type Markup, writtenLine } from './html.js'
+import { bringsFurther, stillNeeded } from './approvals.js'
+import { html, type Markup, written, writtenLine } from './html.js'
+import { covered } from './standing.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
   action: string
   csrf: string
+  /** Whose decision it would be, and whether that is proven. */
+  by: string
+  isProven: boolean
+  /** A sentence, where they may deny and no more. */
+  whyNotApprove: string | null
   /** What was entered, when it is shown again. */
   verdict?: string
   reason?: string
@@ -21,53 +28,76 @@ interface Choice {
   effect: Markup
 }
 
-export function decisionForm(confirmation: Confirmation, form: DecisionForm, now: number): Markup {
+/** `otherWay` is how somebody who may only deny here could come to approve. */
+export function decisionForm(
+  confirmation: Confirmation,
+  form: DecisionForm,
+  now: number,
+  otherWay: Markup | null,
+): Markup {
   const { terms, action, digest, deadline } = confirmation
+  const { whyNotApprove } = form
+  const mayApprove = whyNotApprove === null
+  const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
   return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
     <h2 id="decision-title">Your decision</h2>
     <p class="quiet">
       On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
       >. ${countdown(deadline, now)}, until ${moment(deadline)}.
     </p>
+    ${
+      mayApprove
+        ? null
+        : html`<p class="only-deny">${written(whyNotApprove)} You can deny it.</p>
+            ${otherWay}`
+    }
     <form method="post" action="${form.action}" id="decision-form" autocomplete="off">
       <input type="hidden" name="csrf" value="${form.csrf}" />
       <fieldset>
         <legend>What do you decide?</legend>
-        ${choicesFor(confirmation).map((choice) => radio(choice, form.verdict))}
+        ${choicesFor(confirmation, form).map((choice) => radio(choice, form.verdict))}
       </fieldset>
-      ${terms.mustType ? typedField(action, form.typed ?? '') : null} ${reasonField(terms.reasonFor, form.reason ?? '')}
-      <button type="submit">Send decision</button>
+      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '') : null}
+      ${reasonField(reasonFor, !mayApprove, form.reason ?? '')}
+      <button type="submit" id="send">Send decision</button>
     </form>
   </section>`
 }
 
-function choicesFor(confirmation: Confirmation): Choice[] {
-  const { terms, action, sessionKey } = confirmation
-  const given = approvalsGiven(confirmation)
-  const once =
-    terms.approvals === 1
-      ? html`This once, exactly as shown here.`
-      : html`This once, exactly as shown here. Yours is one of ${terms.approvals} approvals that are needed; ${given} so
-        far.`
-  const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: once }]
+function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
+  const deny = { verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` }
+  return form.whyNotApprove === null ? [...approvalsFor(confirmation, form), deny] : [deny]
+}
+
+function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm): Choice[] {
+  const { terms, sessionKey } = confirmation
+  const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
       choices.push({
         verdict: 'approve_session',
         title: 'Approve for this session',
-        effect: html`This one, and from now on every <code>${writtenLine(action)}</code> in session
-          <code>${writtenLine(sessionKey)}</code>, whatever its details, without asking.`,
+        effect: html`This one, and from now on ${covered(confirmation, 'session', isProven)}, without asking.`,
       })
     }
     choices.push({
       verdict: 'approve_always',
       title: 'Approve always',
-      effect: html`This one, and from now on every <code>${writtenLine(action)}</code>, whoever asks and whatever its
-        details, without asking.`,
+      effect: html`This one, and from now on ${covered(confirmation, 'global', isProven)}, without asking.`,
     })
   }
-  choices.push({ verdict: 'deny', title: 'Deny', effect: html`It must not be done. One denial is enough.` })
   return choices
+}
+
+function onceEffect(confirmation: Confirmation, by: string): Markup {
+  const { approvals } = confirmation.terms
+  if (approvals === 1) return html`This once, exactly as shown here.`
+  if (!bringsFurther(confirmation, by)) {
+    return html`Yours would be taken down, but would not bring this further: your groups have given what is needed of
+    them. ${written(stillNeeded(confirmation) ?? '')}`
+  }
+  const given = approvalsGiven(confirmation)
+  return html`This once, exactly as shown here. Yours is one of ${approvals} approvals that are needed; ${given} so far.`
 }
 
 function radio({ verdict, title, effect }: Choice, entered: string | undefined): Markup {
@@ -76,6 +106,7 @@ function radio({ verdict, title, effect }: Choice, entered: string | undefined):
   return html`<label class="choice ${isDenial ? 'deny' : 'approve'}">
     <input
       type="radio"
+      id="choice-${verdict}"
       name="verdict"
       value="${verdict}"
       required${checked}
@@ -106,8 +137,8 @@ function typedField(action: string, entered: string): Markup {
   </div>`
 }
 
-function reasonField(reasonFor: Verdict[], entered: string): Markup {
-  const isAlways = reasonFor.includes('approve') && reasonFor.includes('deny')
+function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string): Markup {
+  const isAlways = reasonFor.includes('deny') && (isDenyOnly || reasonFor.includes('approve'))
   const need = isAlways ? 'required' : reasonFor.length > 0 ? `required to ${reasonFor[0]!}` : 'optional'
   // The parser drops a line break right after the tag, so one is given to it.
   return html`<div class="field">

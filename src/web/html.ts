@@ -43,7 +43,7 @@ export interface Room {
 /** Nobody reads more, and a page that is made of marks would be too large for any browser. */
 export const newRoom = (): Room => ({ marks: 2000 })
 
-/** What others wrote, line breaks kept. It is isolated from its surroundings, whichever way its letters run. */
+/** What others wrote, line breaks kept, but for long gaps. It is isolated from its surroundings, whichever way its letters run. */
 export function written(text: string): Markup {
   return new Markup(`<bdi dir="ltr">${reveal(text, inProse)}</bdi>`)
 }
@@ -68,24 +68,34 @@ export function quoted(text: string, kind: string, room: Room): Markup {
 // More marks on one letter than any script needs: they would be drawn over the lines around, or far to the side.
 const tooManyMarks = '(?<=[\\p{M}\\u0e33\\u0eb3]{8})[\\p{M}\\u0e33\\u0eb3]'
 
-const runsOf = (...kinds: string[]) => new RegExp(`(${kinds.join('|')})\\1*`, 'gu')
-const inProse = runsOf(hidden.source, tooManyMarks)
-const inLine = runsOf(hidden.source, tooManyMarks, '[\\n\\t]')
+// More empty lines, or spaces, than any text needs: what follows would be out of sight.
+const gap = '\\n(?:[\\r\\t\\p{Zs}]*\\n){3,}|(?<![\\t\\p{Zs}])[\\t\\p{Zs}]{100,}'
+const never = '(?!)'
+
+const runsOf = (gaps: string, ...kinds: string[]) => new RegExp(`(${gaps})|(${kinds.join('|')})\\2*`, 'gu')
+const inProse = runsOf(gap, hidden.source, tooManyMarks)
+const inLine = runsOf(never, hidden.source, tooManyMarks, '[\\n\\t]')
 
 /** Writes out what is hidden, a run of the same once, as far as there is room; the rest is seen, and counted in front. */
 function reveal(text: string, runs: RegExp, room: Room = newRoom()): string {
   let more = 0
   // Escaping first: it adds only ASCII beside ASCII, so it changes nothing about which characters are hidden.
-  const shown = escape(text).replace(runs, (run: string, character: string) => {
-    const count = run.length / character.length
+  const shown = escape(text).replace(runs, (run: string, gap: string | undefined, character: string) => {
+    const count = gap === undefined ? run.length / character.length : 1
     if (room.marks > 0) {
       room.marks -= 1
-      return codePoint(character, count)
+      return gap === undefined ? codePoint(character, count) : lengthOf(gap)
     }
     more += count
-    return '\ufffd'.repeat(count)
+    return gap === undefined ? '\ufffd'.repeat(count) : '\n\ufffd\n'
   })
   return more === 0 ? shown : `<mark>${more} hidden, shown as \ufffd:</mark>${shown}`
+}
+
+/** How long a gap is, on one line, marked as hidden characters are. */
+function lengthOf(gap: string): string {
+  const lines = gap.split('\n').length - 1
+  return `\n<mark>${lines > 0 ? `${lines} line breaks` : `${gap.length} spaces`}</mark>\n`
 }
 
 const names = new Map([

@@ -32,12 +32,14 @@ export interface ConfirmationPage extends Frame {
   message: { kind: 'problem' | 'done'; text: string } | null
   /** Asked by the script with ?version=N&wait=60, answers JSON {version}; another version renews the page. */
   stateUrl: string | null
+  /** Where whoever cannot approve here can sign in for it; null: they are, or nobody needs to. */
+  signInUrl: string | null
   /** The list, if whoever sees this may see it. */
   backUrl: string | null
 }
 
 export function confirmationPage(view: ConfirmationPage): string {
-  const { confirmation, now, decision, message, stateUrl, backUrl } = view
+  const { confirmation, now, decision, message, stateUrl, signInUrl, backUrl } = view
   const { id, version, action, description, details, deadline, terms } = confirmation
   const status = statusOf(confirmation)
   const form = decision !== null && 'form' in decision ? decision.form : null
@@ -72,17 +74,18 @@ export function confirmationPage(view: ConfirmationPage): string {
         <h2 id="details-title">Details</h2>
         ${detailsTree(details)}
       </section>
-      ${facts(confirmation)} ${votesList(confirmation)} ${form === null ? null : decisionForm(confirmation, form, now)}
+      ${facts(confirmation)} ${votesList(confirmation)}
+      ${form === null ? null : decisionForm(confirmation, form, now, signInLink(signInUrl))}
       ${
         why === null
           ? null
           : html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
               <h2 id="decision-title">Your decision</h2>
               <p>${written(why)}</p>
+              ${signInLink(signInUrl)}
             </section>`
       }
     </article>
-    <p class="spoken" id="spoken" role="status"></p>
     <noscript
       ><p class="quiet">
         This page is as of ${moment(now)} and does not renew itself. Reload it to see what has changed.
@@ -107,16 +110,17 @@ export function listPage(view: ListPage): string {
   const items = view.items.toSorted((a, b) => a.confirmation.deadline - b.confirmation.deadline)
   const main = html`${startUrl === null ? null : html`<nav class="back" aria-label="Back"><a href="${startUrl}">From the start</a></nav>`}
     <h1>Waiting for a decision</h1>
+    <p class="quiet">
+      ${items.length === 0 ? null : 'Next deadline first. '}As of ${moment(now)}. Reload to see what is new.
+    </p>
     ${
       items.length === 0
         ? html`<p class="empty">${none}</p>`
-        : html`<p class="quiet">Next deadline first.</p>
-            <ul class="waiting" role="list">
-              ${items.map(({ confirmation, url }) => listItem(confirmation, url, now))}
-            </ul>`
+        : html`<ul class="waiting" role="list">
+            ${items.map(({ confirmation, url }) => listItem(confirmation, url, now))}
+          </ul>`
     }
-    ${moreUrl === null ? null : html`<nav class="more" aria-label="More"><a href="${moreUrl}">More that wait</a></nav>`}
-    <noscript><p class="quiet">This page is as of ${moment(now)} and does not renew itself.</p></noscript>`
+    ${moreUrl === null ? null : html`<nav class="more" aria-label="More"><a href="${moreUrl}">More that wait</a></nav>`}`
   return page(
     view,
     items.length === 0 ? 'Nothing waits' : `${items.length}${moreUrl === null ? '' : ' and more'} waiting`,
@@ -165,20 +169,27 @@ export function signInPage({ csrf, next, problem, isOpen }: SignInPage): string 
         />
       </div>
       <button type="submit">Sign in</button>
-    </form>
-    <p class="hint">Signed in already, and sent here by a link from elsewhere? <a href="${next}">Go on.</a></p>`
+    </form>`
   return page({ isOpen, viewer: null, signOut: null }, 'Sign in', main, null)
 }
 
 export interface MessagePage extends Frame {
   title: string
   text: string
+  /** Where to go on from here. */
+  link?: { url: string; text: string }
 }
 
 export function messagePage(view: MessagePage): string {
-  const main = html`<h1>${writtenLine(view.title)}</h1>
-    <p>${written(view.text)}</p>`
-  return page(view, cut(visibleLine(view.title), 80), main, null)
+  const { title, text, link } = view
+  const main = html`<h1>${writtenLine(title)}</h1>
+    <p>${written(text)}</p>
+    ${link === undefined ? null : html`<nav class="more" aria-label="Go on"><a href="${link.url}">${link.text}</a></nav>`}`
+  return page(view, cut(visibleLine(title), 80), main, null)
+}
+
+function signInLink(url: string | null): Markup | null {
+  return url === null ? null : html`<p class="more"><a href="${url}">Sign in with a key of your own</a></p>`
 }
 
 function notice(kind: 'problem' | 'done', text: string): Markup {
@@ -256,9 +267,10 @@ function approvalsNeeded({ approvals, seats }: Terms): Markup {
     </ul>`
 }
 
-function mayDecide({ deciders, allowsOwn }: Terms): Markup {
+function mayDecide({ deciders, allowsOwn, seats }: Terms): Markup {
   const who = deciders === null ? html`anyone with the right to decide` : names(deciders)
-  return html`${who}${allowsOwn ? null : html`, <span class="quiet">but not whoever asked</span>`}`
+  const groups = seats.map(({ group }, index) => html`${index === 0 ? '' : ', '}${writtenLine(group)}`)
+  return html`${who}${allowsOwn ? null : html`, <span class="quiet">but not whoever asked</span>`}${groups.length === 0 ? null : html`; <span class="quiet">approvals come only from</span> ${groups}`}`
 }
 
 /** Digits that break between groups, where they must break, and are copied as one. */
@@ -297,6 +309,7 @@ function page(frame: Frame, title: string, main: Markup, skip: { href: string; t
           ${isOpen ? html`<p class="open"><b>This service is open.</b> No key exists yet, so everyone on this machine can see and decide everything here.</p>` : null}
         </header>
         <main id="main" tabindex="-1">${main}</main>
+        <p class="spoken" id="spoken" role="status"></p>
       </body>
     </html> `.html
 }

@@ -3,55 +3,149 @@
 
 export const script = `'use strict'
 ;(() => {
-  const storage = 'holdpoint-draft'
   const spoken = document.getElementById('spoken')
-  const article = document.querySelector('[data-confirmation]')
-  const form = document.getElementById('decision-form')
+  let main, article, form
+
+  function look() {
+    main = document.getElementById('main')
+    article = document.querySelector('[data-confirmation]')
+    form = document.getElementById('decision-form')
+    startTimers()
+    if (form !== null) require()
+  }
 
   function say(text) {
     if (spoken !== null) spoken.textContent = text
   }
 
-  // A GET of the same address, also where this page answered a POST. What was written is kept; what was chosen is not,
-  // because it was chosen on what the page said before.
-  function renew() {
-    if (form !== null) {
-      const draft = { id: article.dataset.confirmation, reason: valueOf('reason'), typed: valueOf('typed') }
-      try {
-        if (draft.reason || draft.typed) sessionStorage.setItem(storage, JSON.stringify(draft))
-      } catch {}
-    }
-    location.replace(location.pathname + location.search)
+  const wait = (ms) => new Promise((go) => setTimeout(go, ms))
+
+  // By XMLHttpRequest, which makes a document without any of the ways to make one that pages are kept from.
+  function load() {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest()
+      request.open('GET', location.pathname + location.search)
+      request.responseType = 'document'
+      request.onload = () => resolve(request)
+      request.onerror = reject
+      request.send()
+    })
   }
 
-  function valueOf(name) {
-    const field = form.elements.namedItem(name)
-    return field === null ? '' : field.value
-  }
-
-  function restore() {
-    let draft = null
+  // Whether it came to that. Where there is another page by now, that one is gone to.
+  async function renew() {
+    let answer
     try {
-      draft = JSON.parse(sessionStorage.getItem(storage))
-      sessionStorage.removeItem(storage)
-    } catch {}
-    if (draft === null || form === null || draft.id !== article.dataset.confirmation) return
-    for (const name of ['reason', 'typed']) {
-      const field = form.elements.namedItem(name)
-      if (field !== null && field.value === '' && typeof draft[name] === 'string') field.value = draft[name]
+      answer = await load()
+    } catch {
+      return false
     }
-    say('This page has changed. What you wrote is still there; choose your decision again.')
+    if (answer.status >= 500 || answer.status === 429) return false
+    const fresh = answer.response === null ? null : answer.response.getElementById('main')
+    if (fresh === null || answer.status !== 200 || new URL(answer.responseURL).pathname !== location.pathname) {
+      location.replace(location.pathname + location.search)
+      return true
+    }
+    show(answer.response, document.adoptNode(fresh))
+    return true
+  }
+
+  // What was written, folded and looked at stays; what was chosen does not, because it was chosen on what the page said
+  // before.
+  function show(from, fresh) {
+    const hadChoice = form !== null && form.querySelector('[name=verdict]:checked') !== null
+    const focused = document.activeElement
+    const focus = counterpart(focused, fresh)
+    const anchor = focus !== null && isInSight(focused) ? [focused, focus] : headingInSight(fresh)
+    const place = scrollY
+    const before = anchor === null ? 0 : top(anchor[0])
+    copyFolds(fresh)
+    const copySelection = copyDraft(fresh)
+    const wasInside = main.contains(focused)
+
+    main.replaceWith(fresh)
+    document.title = from.title
+    const skip = from.querySelector('.skip')
+    if (skip !== null) document.querySelector('.skip').replaceWith(document.adoptNode(skip))
+    // A page that answered a form is now one that was asked for: loading it again sends nothing.
+    history.replaceState(null, '', location.href)
+    look()
+    if (article !== null) tellOfChange(hadChoice)
+    if (wasInside) (focus === null ? main : focus).focus({ preventScroll: true })
+    copySelection()
+    scrollTo(0, place === 0 || anchor === null ? place : scrollY + top(anchor[1]) - before)
+  }
+
+  const top = (element) => element.getBoundingClientRect().top
+
+  function isInSight(element) {
+    const { top, bottom } = element.getBoundingClientRect()
+    return bottom > 0 && top < innerHeight
+  }
+
+  // The same place in another version of the page.
+  function counterpart(element, fresh) {
+    if (element === null || element === document.body || !main.contains(element)) return null
+    if (element === main) return fresh
+    if (element.id) return [...fresh.querySelectorAll('[id]')].find(({ id }) => id === element.id) || null
+    const links = 'a, summary'
+    return fresh.querySelectorAll(links)[[...main.querySelectorAll(links)].indexOf(element)] || null
+  }
+
+  function headingInSight(fresh) {
+    const headings = [...main.querySelectorAll('h1, h2')]
+    const index = headings.findLastIndex((one) => top(one) < innerHeight / 2)
+    const other = fresh.querySelectorAll('h1, h2')[index]
+    return other === undefined ? null : [headings[index], other]
+  }
+
+  function copyFolds(fresh) {
+    const folds = [...main.querySelectorAll('details')]
+    for (const [index, one] of [...fresh.querySelectorAll('details')].entries()) {
+      if (folds[index] !== undefined) one.open = folds[index].open
+    }
+  }
+
+  // The cursor can be put back only when the field is on the page.
+  function copyDraft(fresh) {
+    const fields = form === null ? [] : [...form.querySelectorAll('#reason, #typed')]
+    const pairs = fields.map((one) => [one, counterpart(one, fresh)])
+    for (const [old, field] of pairs) if (field !== null) field.value = old.value
+    const focused = pairs.find(([old, field]) => old === document.activeElement && field !== null)
+    if (focused === undefined) return () => {}
+    const [{ selectionStart, selectionEnd }, field] = focused
+    return () => field.setSelectionRange(selectionStart, selectionEnd)
+  }
+
+  function tellOfChange(hadChoice) {
+    if (form === null) return say('This page has changed. ' + document.title)
+    const text = hadChoice
+      ? 'This page has changed. Look at it again, and choose your decision again.'
+      : 'This page has changed. Look at it again before you decide.'
+    const notice = document.createElement('p')
+    notice.className = 'notice changed'
+    notice.textContent = text
+    form.prepend(notice)
+    say(text)
   }
 
   // Time left, by how much of it the page was sent with: the clock of this device may be wrong.
-  const started = Date.now()
-  const timers = [...document.querySelectorAll('[data-left]')].map((element) => ({
-    element,
-    end: started + Number(element.dataset.left),
-  }))
+  let timers = []
+  let ticking
+  let before = Infinity
   const units = [['day', 86400], ['hour', 3600], ['minute', 60], ['second', 1]]
   const announced = [300, 60, 30, 10]
-  let before = Infinity
+
+  function startTimers() {
+    const started = Date.now()
+    timers = [...document.querySelectorAll('[data-left]')].map((element) => ({
+      element,
+      end: started + Number(element.dataset.left),
+    }))
+    before = Infinity
+    clearInterval(ticking)
+    if (timers.length > 0) ticking = setInterval(tick, 1000)
+  }
 
   function words(seconds) {
     const parts = []
@@ -83,10 +177,17 @@ export const script = `'use strict'
     if (isOver) {
       say('The time is over.')
       clearInterval(ticking)
-      setTimeout(renew, 1500)
+      void renewSoon()
     }
   }
-  const ticking = timers.length > 0 ? setInterval(tick, 1000) : undefined
+
+  async function renewSoon() {
+    let pause = 1500
+    do {
+      await wait(pause)
+      pause = Math.min(pause * 2, 60000)
+    } while (!(await renew()))
+  }
 
   function untilHidden() {
     const controller = new AbortController()
@@ -94,25 +195,26 @@ export const script = `'use strict'
     return controller
   }
 
-  // Asks until the version is another one. The server holds each question for a minute.
-  async function follow(url, version) {
-    const question = new URL(url, location.href)
-    question.searchParams.set('version', version)
-    question.searchParams.set('wait', '60')
+  // Asks whether the version is another one, as long as it can be. The server holds each question for a minute.
+  async function follow() {
     let pause = 1000
-    for (;;) {
+    while (article !== null && article.dataset.state) {
       // A browser keeps few connections to a server: a page that nobody sees leaves them to the others.
       while (document.hidden) {
         await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
       }
+      const { version, state } = article.dataset
+      const question = new URL(state, location.href)
+      question.searchParams.set('version', version)
+      question.searchParams.set('wait', '60')
       const asked = Date.now()
       const { signal } = untilHidden()
       try {
         const answer = await fetch(question, { cache: 'no-store', headers: { accept: 'application/json' }, signal })
         if (answer.ok) {
-          const state = await answer.json()
-          if (String(state.version) !== version) return renew()
-          pause = 1000
+          const news = await answer.json()
+          const isNews = String(news.version) !== version
+          pause = isNews && !(await renew()) ? Math.min(pause * 2, 60000) : 1000
         } else if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) {
           return
         } else pause = Math.min(pause * 2, 60000)
@@ -120,7 +222,7 @@ export const script = `'use strict'
         if (signal.aborted) continue
         pause = Math.min(pause * 2, 60000)
       }
-      if (Date.now() - asked < 5000) await new Promise((go) => setTimeout(go, pause))
+      if (Date.now() - asked < 5000) await wait(pause)
     }
   }
 
@@ -133,15 +235,14 @@ export const script = `'use strict'
     }
   }
 
-  restore()
-  if (form !== null) {
-    form.addEventListener('change', require)
-    require()
-  }
-  if (article !== null && article.dataset.state) follow(article.dataset.state, article.dataset.version)
+  look()
+  document.addEventListener('change', () => {
+    if (form !== null) require()
+  })
+  void follow()
   // A page that the browser kept shows what stood when it was left.
   addEventListener('pageshow', (event) => {
-    if (event.persisted) renew()
+    if (event.persisted) void renew()
   })
 })()
 `

@@ -1,6 +1,7 @@
 // What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
 import type { Confirmation, Execution, Outcome, Resolution, Status, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
+import { stillNeeded } from './approvals.js'
 import { html, type Markup, named, written, writtenLine } from './html.js'
 import { moment } from './time.js'
 
@@ -37,7 +38,8 @@ function through(via: string): Markup {
   return channel === undefined ? html`through ${writtenLine(via)}` : html`through ${channel}`
 }
 
-export function standing({ resolution, execution, votes }: Confirmation): Markup | null {
+export function standing(confirmation: Confirmation): Markup | null {
+  const { resolution, execution, votes } = confirmation
   if (resolution === null) return null
   const { status, reason } = resolution
   return html`<div class="standing ${status}">
@@ -45,7 +47,29 @@ export function standing({ resolution, execution, votes }: Confirmation): Markup
     <p>${sentences[status](resolution, votes)}</p>
     ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
     ${execution === null ? null : executionSentence(execution)}
+    ${votes.map((vote) => (vote.remember ? alsoWhitelisted(confirmation, vote, vote.remember) : null))}
   </div>`
+}
+
+/** What an entry covers that goes with an approval. With a proven name a session's entry is for its requester alone. */
+export function covered(
+  { action, sessionKey, requester }: Confirmation,
+  scope: 'session' | 'global',
+  isProven: boolean,
+): Markup {
+  const every = html`every <code>${writtenLine(action)}</code>`
+  if (scope === 'global') return html`${every}, whoever asks, in whichever session and whatever its details`
+  const session = html`in session <code>${writtenLine(sessionKey)}</code>`
+  return isProven
+    ? html`${every} that ${named(requester)} asks for ${session}, whatever its details`
+    : html`${every} ${session}, whoever asks and whatever its details`
+}
+
+function alsoWhitelisted(confirmation: Confirmation, { by, isProven }: Vote, scope: 'session' | 'global'): Markup {
+  return html`<p>
+    ${named(by)} also whitelisted ${covered(confirmation, scope, isProven)}. To take that back:
+    <code>GET /whitelist</code> lists the entry with its ID, <code>DELETE /whitelist/ID</code> revokes it.
+  </p>`
 }
 
 const sentences: Record<Outcome, (resolution: Resolution, votes: Vote[]) => Markup> = {
@@ -59,7 +83,13 @@ const sentences: Record<Outcome, (resolution: Resolution, votes: Vote[]) => Mark
   expired: ({ at }) => html`At ${moment(at)}. No decision came in time, so it is not approved.`,
   cancelled: ({ by, at, via }) =>
     html`By ${named(by)} at ${moment(at)}, ${through(via)}. There is nothing left to decide.`,
-  auto_approved: ({ by, at }) => html`By ${named(by)} at ${moment(at)}: a grant covered it, and nobody was asked.`,
+  auto_approved: ({ by, at }) => html`By ${grantedBy(by)} at ${moment(at)}. Nobody was asked.`,
+}
+
+/** The service signs for an entry with its id. */
+function grantedBy(by: string): Markup {
+  const [, id] = /^whitelist:(.*)$/s.exec(by) ?? []
+  return id === undefined ? named(by) : html`the whitelist entry with the ID <code>${writtenLine(id)}</code>`
 }
 
 function separator(index: number, count: number): string {
@@ -83,11 +113,13 @@ function executionSentence({ state, claimBy, claimedAt, reportBy, reportedAt, me
 export function votesList(confirmation: Confirmation): Markup {
   const { votes, resolution, terms } = confirmation
   const { approvals } = terms
+  const needed = resolution === null ? stillNeeded(confirmation) : null
   return html`<section aria-labelledby="votes-title">
     <h2 id="votes-title">${resolution === null ? 'Votes so far' : 'Votes'}</h2>
     <p>
       ${approvalsGiven(confirmation)} of ${approvals}
       ${approvals === 1 ? 'approval' : 'approvals'}.${votes.length === 0 ? ' Nobody has voted.' : null}
+      ${needed === null ? null : written(needed)}
     </p>
     ${
       votes.length === 0

@@ -145,6 +145,7 @@ section { margin-top: 2rem; }
 
 .notice { margin-bottom: 1.25rem; padding: 0.75rem 1rem; border: 1px solid; border-left-width: 5px; border-radius: 0.375rem; }
 .notice.problem { border-color: var(--bad); background: var(--bad-paper); }
+.notice.changed { margin: 1rem 0; border-color: var(--warn); background: var(--warn-paper); }
 .notice.done { border-color: var(--good); background: var(--good-paper); }
 .notice .mark { font-weight: 700; }
 
@@ -191,6 +192,7 @@ dt { color: var(--quiet); }
 /* Forms */
 
 .decision { position: relative; z-index: 1; padding: 1.25rem; border: 1px solid var(--edge); border-radius: 0.5rem; background: var(--surface); }
+.only-deny { margin-top: 0.75rem; }
 fieldset { min-width: 0; margin: 1rem 0 0; padding: 0; border: 0; }
 legend { margin-bottom: 0.5rem; padding: 0; font-weight: 600; }
 .choice {
@@ -256,11 +258,12 @@ button.small { min-height: 2.75rem; margin: 0; padding: 0.25rem 0.875rem; border
 .waiting h2 { margin: 0; font-family: var(--mono); font-size: 1.0625rem; }
 .waiting h2 a { display: inline-block; padding: 0.5rem 0; line-height: 1.75rem; }
 .excerpt { margin-bottom: 0.375rem; }
-.empty { color: var(--quiet); }
+.empty { margin-top: 1rem; }
 
 @media (max-width: 34rem) {
   .bar { flex-wrap: nowrap; gap: 0.75rem; }
-  .viewer .quiet { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .viewer { font-size: 0.875rem; line-height: 1.3; }
+  .viewer .quiet { display: block; }
   dl > div { grid-template-columns: minmax(0, 1fr); }
   dt { font-size: 0.875rem; }
   .decision { margin-left: -1rem; margin-right: -1rem; padding: 1.25rem 1rem; border-left: 0; border-right: 0; border-radius: 0; }

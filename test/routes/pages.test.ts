@@ -217,6 +217,26 @@ t.test('a form that its page has not sent decides nothing and spends nothing', a
   t.equal((await browser.post(link, good)).status, 303, 'and then the right one does')
 })
 
+t.test('a form whose cookie is gone is refused in words for people, with a way back to its page', async (t) => {
+  const { link, olga, ...built } = await linked(t)
+  const browser = browse(built)
+  await browser.signIn(olga)
+  for (const [path, back] of [
+    [link, link],
+    ['/login', '/login'],
+    ['/logout', '/'],
+  ] as const) {
+    const page = await browser.post(path, { csrf: 'old', verdict: 'approve' }, { ...sameOrigin, cookie: undefined })
+    t.equal(page.status, 403, path)
+    t.match(page.body, /<h1>.*The form was not accepted.*<\/h1>/)
+    t.match(page.body, /the page is too old\. Nothing was done/)
+    t.match(page.body, `<a href="${back}">Load the page again</a>`)
+    t.notMatch(page.body, /cross-origin/i)
+  }
+  const foreign = await browser.post(link, {}, { origin: 'https://evil.example' })
+  t.match(foreign.body, /The form was not accepted[^]*A page of another site/)
+})
+
 t.test('the field of one page is no good for another, and neither is that of another browser', async (t) => {
   const { link, status, root, bot, telegram, ...built } = await linked(t)
   const second = (await bot('POST', '/confirm', asked)).body.id
@@ -349,7 +369,7 @@ t.test('whose keys are all revoked decides nothing by a link, until there is a g
   const csrf = (await browser.get(link)).forms.get(link)!
   await root('DELETE', `/keys/${olga.keyId}`)
   const page = await browser.get(link)
-  t.match(page.body, /may no longer decide/)
+  t.match(page.body, /olga, for whom this link was made, may not decide/)
   t.notOk(page.forms.has(link))
   t.equal((await browser.post(link, { csrf, verdict: 'approve' })).status, 403)
   t.equal(await status(), 'pending')
@@ -382,6 +402,29 @@ t.test('a chat that many read decides where one approval is enough, in the name 
   t.equal(await status(), 'approved')
 })
 
+const waysIn = (id: string) =>
+  `<a href="/login?next=${encodeURIComponent(`/view/${id}`)}">Sign in with a key of your own</a>`
+
+t.test('a link that cannot decide leads to signing in, once there are keys', async (t) => {
+  const rules = 'rules: [{ name: named, action: "*", deciders: [paul] }]'
+  const { link, id, paul, olga, ...built } = await linked(t, { isChat: true, rules })
+  const browser = browse(built)
+  const page = await browser.get(link)
+  t.notOk(page.forms.has(link))
+  t.match(page.body, waysIn(id))
+  t.equal((await browser.signIn(paul, `/view/${id}`)).headers.location, `/view/${id}`)
+  t.ok((await browser.get(`/view/${id}`)).forms.has(`/view/${id}`))
+  await browser.signIn(olga)
+  t.notMatch((await browser.get(`/view/${id}`)).body, /Sign in with/, 'whoever is signed in is')
+
+  const open = await withTelegram(t, { rules }, '4242')
+  await open.submit()
+  await until(() => open.telegram.messages.length === 1)
+  const shut = await browse(open).get(linkIn(open.telegram))
+  t.match(shut.body, /lets only certain people decide this/)
+  t.notMatch(shut.body, /Sign in with/, 'there is no key to sign in with')
+})
+
 const twoApprovals = 'rules: [{ name: two, action: "*", approvals: 2 }]'
 
 t.test('where two people are needed, a chat that many read is nobody', async (t) => {
@@ -390,10 +433,27 @@ t.test('where two people are needed, a chat that many read is nobody', async (t)
   const page = await browser.get(link)
   t.match(page.body, /2 different people/)
   t.notOk(page.forms.has(link))
+  t.match(page.body, waysIn(id), 'but people can sign in from there')
   const csrf = await fieldFor(browser, link)
   t.equal((await browser.post(link, { csrf, verdict: 'approve' })).status, 403)
   t.equal(await status(), 'pending')
   t.match(await history('rejected'), [{ confirmation_id: id, data: { code: 'not_a_decider' } }])
+})
+
+const seats = `groups: { security: [olga], operations: [paul] }
+rules: [{ name: both, action: "*", approvals: { security: 1, operations: 1 } }]`
+
+t.test('whoever is in none of the groups can deny and is told why not approve; nothing else is offered', async (t) => {
+  const { browser, root, path, status } = await served(t, { rules: seats })
+  await browser.signIn(root)
+  const page = await browser.get(path)
+  t.match(page.body, /needs approvals from security, operations, and root is in none of these/)
+  t.notMatch(page.body, /value="approve/)
+  const refused = await browser.send(path, { verdict: 'approve' })
+  t.equal(refused.status, 403)
+  t.equal(await status(), 'pending')
+  t.equal((await browser.send(path, { verdict: 'deny' })).status, 303)
+  t.equal(await status(), 'denied')
 })
 
 t.test('one vote per person, by link, page and key together', async (t) => {
@@ -402,19 +462,26 @@ t.test('one vote per person, by link, page and key together', async (t) => {
   const csrf = (await browser.get(link)).forms.get(link)!
   t.equal((await browser.post(link, { csrf, verdict: 'approve' })).status, 303)
   t.equal(await status(), 'pending')
+  const used = await browser.get(link)
+  t.match(used.body, /Your approval is taken down: 1 of 2\. Somebody else must approve too\./)
+  t.match(used.body, waysIn(id))
   const again = await browser.post(link, { csrf, verdict: 'approve' })
   t.equal(again.status, 409)
   t.match(again.body, /one person has one vote/)
   t.match(await olga('POST', `/confirm/${id}/approve`), { status: 409, body: { code: 'already_voted' } })
   await browser.signIn(olga)
   const page = await browser.get(`/view/${id}`)
-  t.match(page.body, /one person has one vote/)
+  t.match(page.body, /role="status"[^]*Your approval is taken down: 1 of 2[^]*one person has one vote/)
   t.notOk(page.forms.has(`/view/${id}`))
   const csrfOfView = await fieldFor(browser, `/view/${id}`)
   t.equal((await browser.post(`/view/${id}`, { csrf: csrfOfView, verdict: 'deny' })).status, 409)
   t.equal(await status(), 'pending')
+  const other = browse(built)
+  await other.signIn(paul)
+  t.notMatch((await other.get(`/view/${id}`)).body, /taken down/, 'others see it among the votes')
   await paul('POST', `/confirm/${id}/approve`)
   t.equal(await status(), 'approved')
+  t.notMatch((await browser.get(`/view/${id}`)).body, /taken down/)
 })
 
 t.test('a link that does not exist is refused, on record, and guessing them ends in a pause', async (t) => {
@@ -641,6 +708,12 @@ t.test('a session ends with its key, and after half a day', async (t) => {
   t.equal(late.status, 303)
   t.match(late.headers.location, /^\/login/)
   t.equal(await status(), 'pending')
+  const told = await browser.get(late.headers.location!)
+  t.match(
+    told.body,
+    /role="alert"[^]*Nothing was decided: you are not signed in, or no longer\. Sign in and decide again/,
+  )
+  t.match(told.body, `name="next" value="${path}"`, 'and there one comes back')
   await browser.signIn(paul)
   await clock.advance(12 * 3_600_000 - 1)
   t.equal((await browser.get('/')).status, 200)
@@ -771,8 +844,20 @@ t.test('a form that was loaded while the service was open decides nothing after 
   const browser = browse(built)
   const csrf = (await browser.get(`/view/${id}`)).forms.get(`/view/${id}`)!
   const { olga } = await giveKeys(built, { olga: 'operator' })
-  t.equal((await browser.post(`/view/${id}`, { csrf, verdict: 'approve' })).status, 303)
+  const sent = await browser.post(`/view/${id}`, { csrf, verdict: 'approve' })
+  t.equal(sent.status, 303)
+  t.match((await browser.get(sent.headers.location!)).body, /Nothing was decided/)
   t.equal((await olga('GET', `/confirm/${id}`)).body.status, 'pending')
+})
+
+t.test('signing in says nothing that somebody wrote into its address', async (t) => {
+  const { browser } = await served(t)
+  for (const query of ['undecided=Your+bank', 'undecided=a&undecided=Your+bank', 'problem=Your+bank']) {
+    const page = await browser.get(`/login?${query}`)
+    t.equal(page.status, 200)
+    t.notMatch(page.body, /Your bank/)
+  }
+  t.notMatch((await browser.get('/login')).body, /Nothing was decided/)
 })
 
 t.test('every page, good or bad, is sent with what keeps it to itself', async (t) => {
@@ -810,14 +895,16 @@ t.test('what the rule wants typed and said must be, and what was entered is not 
   const csrf = page.forms.get(path)!
   const untyped = await browser.post(path, { csrf, verdict: 'approve', reason: '<b>because "I" say so</b>' })
   t.equal(untyped.status, 400)
-  t.match(untyped.body, /name typed out to approve it/)
+  t.match(untyped.body, /name typed out to approve it; type it exactly \(over the API: in &#39;typed_action&#39;\)/)
   t.match(untyped.body, /&lt;b&gt;because/)
   t.notMatch(untyped.body, /<b>because/)
   t.match(untyped.body, /value="approve"\s+required checked/)
   const wrong = await browser.post(path, { csrf, verdict: 'approve', reason: 'r', typed: '"><script>' })
   t.equal(wrong.status, 400)
   t.notMatch(wrong.body, /"><script>/)
-  t.equal((await browser.post(path, { csrf, verdict: 'approve', typed: 'send_mail' })).status, 400, 'no reason')
+  const unsaid = await browser.post(path, { csrf, verdict: 'approve', typed: 'send_mail' })
+  t.equal(unsaid.status, 400, 'no reason')
+  t.match(unsaid.body, /a reason to approve this; give one \(over the API: in &#39;reason&#39;\)/)
   t.equal((await browser.post(path, { csrf, verdict: 'deny', reason: ' ' })).status, 400)
   t.equal(await status(), 'pending')
   const done = await browser.post(path, { csrf, verdict: 'approve', reason: 'r', typed: 'send_mail' })
@@ -833,6 +920,14 @@ t.test('approving for the session or always adds the entry, and only where the r
   const session = await submit({ session_key: 's1' })
   t.equal((await browser.send(`/view/${session}`, { verdict: 'approve_session' })).status, 303)
   t.match(await audrey('GET', '/whitelist'), { body: { entries: [{ scope: 'session', granted_by: 'olga' }] } })
+  t.match(
+    (await browser.get(`/view/${session}`)).body,
+    /olga<\/bdi> also whitelisted every .* that .*bot<\/bdi> asks for/,
+  )
+  const passed = (await bot('POST', '/confirm', { ...asked, session_key: 's1' })).body
+  const [, entry] = /^whitelist:(.+)$/.exec(passed.resolved_by)!
+  const automatic = (await browser.get(`/view/${passed.id}`)).body
+  t.match(automatic, new RegExp(`By the whitelist entry with the ID <code>.*${entry}`))
   const plain = await submit({})
   t.notMatch((await browser.get(`/view/${plain}`)).body, /approve_session/)
   t.equal((await browser.send(`/view/${plain}`, { verdict: 'approve_session' })).status, 400)

@@ -9,7 +9,7 @@ import {
   type Vote,
 } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
-import type { ConfirmationPage } from '../../src/web/page.js'
+import type { ConfirmationPage, DecisionForm } from '../../src/web/page.js'
 
 /** 2026-03-12T14:02:10Z */
 export const askedAt = Date.UTC(2026, 2, 12, 14, 2, 10)
@@ -50,6 +50,10 @@ export function vote(by: string, more: Partial<Vote> = {}): Vote {
   }
 }
 
+export function formOf(more: Partial<DecisionForm> = {}): DecisionForm {
+  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isProven: true, whyNotApprove: null, ...more }
+}
+
 /** A page as a signed-in person sees it, with a form while it is pending. */
 export function pageOf(confirmation: Confirmation, more: Partial<ConfirmationPage> = {}): ConfirmationPage {
   return {
@@ -58,9 +62,10 @@ export function pageOf(confirmation: Confirmation, more: Partial<ConfirmationPag
     isOpen: false,
     viewer: 'maria.lindqvist',
     signOut: { action: '/logout', csrf: 'token' },
-    decision: confirmation.resolution === null ? { form: { action: '/page', csrf: 'token' } } : null,
+    decision: confirmation.resolution === null ? { form: formOf() } : null,
     message: null,
     stateUrl: null,
+    signInUrl: null,
     backUrl: '/pages',
     ...more,
   }

@@ -4,17 +4,19 @@ import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
 import type { Confirmation, Execution, Outcome, Terms } from '../../src/core/model.js'
+import { takenDown } from '../../src/web/approvals.js'
 import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { lengthInWords } from '../../src/web/time.js'
-import { askedAt, denied, deploy, example, hostile, id, pageOf, resolved, vote } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
 
 const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
 const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
 
 /** Hidden characters as the pages mark them, and as nothing else can. */
-const codePoints = /<mark(?: title="[A-Za-z -]+")?>(U\+[0-9A-F]{4,6}(?: ×\d+)?|\d+ hidden, shown as \ufffd:)<\/mark>/g
+const codePoints =
+  /<mark(?: title="[A-Za-z -]+")?>(U\+[0-9A-F]{4,6}(?: ×\d+)?|\d+ (?:line breaks|spaces)|\d+ hidden, shown as \ufffd:)<\/mark>/g
 
 /** The words of a page as a reader sees them: no tags, one space for any white space, hidden characters in brackets. */
 function wordsOf(page: string): string {
@@ -54,11 +56,12 @@ t.test('the page says everything that is decided on', async (t) => {
     'Session release-2026-03-12',
     'Rule production changes, high risk',
     'Approvals needed 2, from different people 1 from platform (maria.lindqvist, tom.okafor) 1 from finance',
-    'May decide maria.lindqvist, tom.okafor, ines.castro, paul.weber, but not whoever asked',
+    'May decide maria.lindqvist, tom.okafor, ines.castro, paul.weber, but not whoever asked; ' +
+      'approvals come only from platform, finance',
     'Asked 2026-03-12 14:02:10 UTC',
     `ID ${id}`,
     `Digest ${deploy.digest} SHA-256 over action, details, requester and session`,
-    'Votes so far 1 of 2 approvals.',
+    'Votes so far 1 of 2 approvals. Still needed: 1 from platform.',
     'Approved by ines.castro 2026-03-12 14:03:11 UTC, through Telegram Reason: Checked the numbering with the auditors.',
     'You are maria.lindqvist',
   ]) {
@@ -83,7 +86,9 @@ t.test('while no key exists every page says that the service is open', async (t)
 })
 
 const verdictsIn = (page: string) =>
-  [...page.matchAll(/<input\s+type="radio"\s+name="verdict"\s+value="(\w+)"\s+required/g)].map(([, verdict]) => verdict)
+  [...page.matchAll(/<input\s+type="radio"\s+id="choice-\w+"\s+name="verdict"\s+value="(\w+)"\s+required/g)].map(
+    ([, verdict]) => verdict,
+  )
 
 t.test('the form offers what the rule allows, and nothing is chosen beforehand', async (t) => {
   const all = ['approve', 'approve_session', 'approve_always', 'deny']
@@ -102,14 +107,93 @@ t.test('the form offers what the rule allows, and nothing is chosen beforehand',
   }
 })
 
+const seats = [
+  { group: 'security', count: 1, members: ['ann', 'bo', 'cleo'] },
+  { group: 'operations', count: 2, members: ['cleo', 'dan', 'eve'] },
+]
+const seated = (...voters: string[]): Confirmation => ({
+  ...example({}, { approvals: 3, seats, mustType: true, reasonFor: ['approve'] }),
+  votes: voters.map((by) => vote(by)),
+})
+
+t.test('whoever may only deny is told why, and is asked for nothing that approving needs', async (t) => {
+  const whyNotApprove = 'The rule <b> needs approvals from security.'
+  const page = render(seated(), { decision: { form: formOf({ whyNotApprove, verdict: 'approve' }) } })
+  t.same(verdictsIn(page), ['deny'])
+  t.match(wordsOf(page), 'The rule <b> needs approvals from security. You can deny it.')
+  t.notMatch(page, 'name="typed"')
+  t.match(page, 'Reason <span class="need">(optional)</span>')
+  t.notMatch(page, / checked/)
+  const strict = example({}, { reasonFor: ['deny'] })
+  t.match(render(strict, { decision: { form: formOf({ whyNotApprove }) } }), '<span class="need">(required)</span>')
+})
+
+t.test('where somebody cannot approve, there is a way to sign in', async (t) => {
+  const signInUrl = '/login?next=%2Fview%2F1&"'
+  const link = '<a href="/login?next=%2Fview%2F1&amp;&quot;">Sign in with a key of your own</a>'
+  const why = 'This link has been used.'
+  t.match(render(deploy, { signInUrl, decision: { why } }), link)
+  t.match(render(deploy, { signInUrl, decision: { form: formOf({ whyNotApprove: why }) } }), link)
+  for (const one of [
+    render(deploy, { signInUrl }),
+    render(denied, { signInUrl }),
+    render(deploy, { decision: { why } }),
+  ]) {
+    t.notMatch(one, 'Sign in with')
+  }
+})
+
+t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
+  const effect = (confirmation: Confirmation, by: string) =>
+    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
+  const idle = /Yours would be taken down, but would not bring this further/
+  t.match(effect(seated('ann'), 'bo'), idle)
+  t.match(effect(seated('ann'), 'bo'), /Still needed: 2 from operations\./)
+  t.match(effect(seated('ann'), 'dan'), /Yours is one of 3 approvals that are needed; 1 so far/)
+  t.notMatch(effect(seated('ann'), 'cleo'), idle, 'who is in both groups takes the other seat')
+  t.notMatch(effect(seated('cleo'), 'bo'), idle, 'or makes room')
+  t.notMatch(effect(example({}, { approvals: 2 }), 'anybody'), idle)
+})
+
+t.test('the votes say which groups are still missing', async (t) => {
+  const cases: [string[], string][] = [
+    [[], '0 of 3 approvals. Nobody has voted. Still needed: 1 from security, 2 from operations.'],
+    [['ann'], '1 of 3 approvals. Still needed: 2 from operations.'],
+    [['ann', 'bo'], '1 of 3 approvals. Still needed: 2 from operations.'],
+    [['dan', 'eve'], '2 of 3 approvals. Still needed: 1 from security.'],
+    [['cleo', 'dan'], '2 of 3 approvals. Still needed: 1 from security or operations.'],
+  ]
+  for (const [voters, expected] of cases) t.match(wordsOf(render(seated(...voters))), `Votes so far ${expected}`)
+  const over = resolved(seated('ann'), 'denied', 'dan')
+  t.notMatch(wordsOf(render(over)), 'Still needed', 'once it is over nothing is')
+  t.notMatch(wordsOf(render(example({}, { approvals: 2 }))), 'Still needed')
+})
+
+t.test('whoever has approved is told how far it is, until it is decided', async (t) => {
+  const plain = (approvals: number, ...voters: string[]): Confirmation => ({
+    ...example({}, { approvals }),
+    votes: voters.map((by) => vote(by)),
+  })
+  const denier = { ...plain(2), votes: [vote('ann', { verdict: 'deny' })] }
+  t.equal(
+    takenDown(plain(2, 'ann'), 'ann', true),
+    'Your approval is taken down: 1 of 2. Somebody else must approve too.',
+  )
+  t.equal(takenDown(plain(3, 'ann'), 'ann', true), 'Your approval is taken down: 1 of 3. 2 others must approve too.')
+  t.match(takenDown(plain(2, 'page'), 'page', false), /^An approval from this page is taken down: 1 of 2\. /)
+  t.match(takenDown(seated('bo', 'ann'), 'ann', true), /taken down: 1 of 3\. Still needed: 2 from operations\.$/)
+  for (const of of [plain(2), plain(2, 'bo'), denier, resolved(plain(2, 'ann', 'bo'), 'approved', 'bo')])
+    t.equal(takenDown(of, 'ann', true), null)
+})
+
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
-  const form = { action: '/page', csrf: 'c', verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' }
+  const form = formOf({ verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' })
   const page = render(example({}, { mustType: true }), { decision: { form } })
   t.match(page, /value="deny"\s+required checked/)
   t.equal([...page.matchAll(/ checked/g)].length, 1)
   t.match(page, />\n\n&lt;\/textarea&gt;&lt;b&gt;no<\/textarea>/)
   t.match(page, 'value="&quot;&gt;&lt;i&gt;"')
-  const odd = { action: '/page', csrf: 'c', verdict: 'approve_session' }
+  const odd = formOf({ verdict: 'approve_session' })
   t.notMatch(render(example({ sessionKey: '' }), { decision: { form: odd } }), / checked/)
 })
 
@@ -151,7 +235,7 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     [resolved(example(), 'cancelled', 'newsletter-agent', 'typo'), /Cancelled By newsletter-agent at .* Reason: typo/],
     [
       resolved(example(), 'auto_approved', 'whitelist:g1'),
-      /Approved automatically By whitelist:g1 at .*nobody was asked/,
+      /Approved automatically By the whitelist entry with the ID g1 at .*\. Nobody was asked\./,
     ],
     [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
   ]
@@ -161,6 +245,29 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     t.notMatch(page, 'decision-form')
     t.notMatch(page, 'data-left', 'no time runs')
   }
+})
+
+t.test('what an approval also whitelists is said exactly, before and after, with how to take it back', async (t) => {
+  const scopes: ['session' | 'global', boolean, string][] = [
+    [
+      'session',
+      true,
+      'every send_newsletter that newsletter-agent asks for in session march-campaign, whatever its details',
+    ],
+    ['session', false, 'every send_newsletter in session march-campaign, whoever asks and whatever its details'],
+    ['global', true, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
+    ['global', false, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
+  ]
+  for (const [remember, isProven, what] of scopes) {
+    const form = wordsOf(render(example(), { decision: { form: formOf({ isProven }) } }))
+    t.match(form, `This one, and from now on ${what}, without asking.`)
+    const votes = [vote('alice', { remember, isProven })]
+    const after = wordsOf(render(resolved({ ...example(), votes }, 'approved', 'alice')))
+    t.match(after, `alice also whitelisted ${what}. To take that back: GET /whitelist lists the entry with its ID, `)
+    t.match(after, 'DELETE /whitelist/ID revokes it.')
+  }
+  const once = resolved({ ...example(), votes: [vote('alice')] }, 'approved', 'alice')
+  t.notMatch(wordsOf(render(once)), 'whitelist')
 })
 
 t.test('an approval says what became of it', async (t) => {
@@ -205,6 +312,8 @@ t.test('the list shows what waits, next deadline first', async (t) => {
   t.match(page, '<a href="/?cursor=a&amp;b">More that wait</a>')
   t.notMatch(page, 'From the start')
   const empty = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null })
+  for (const one of [page, empty])
+    t.match(wordsOf(one), 'As of 2026-03-12 14:02:10 UTC. Reload to see what is new.', 'with or without JavaScript')
   t.match(empty, 'Nothing waits for a person right now.')
   t.notMatch(empty, 'More that wait')
   const end = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: '/' })
@@ -218,6 +327,7 @@ t.test('signing in asks for a key and remembers where to go on', async (t) => {
   t.match(page, /type="password"\s+id="key"\s+name="key"\s+required\s+autocomplete="current-password"/)
   t.match(page, 'name="next" value="/c/1?&quot;"')
   t.match(page, /role="alert"[\s\S]*That key is not known\./)
+  t.notMatch(page, '<a href="/c/1', 'there is no way around it')
 })
 
 t.test('the time left is in words of its two largest units', async (t) => {
@@ -292,6 +402,8 @@ t.test('no request of 1 MiB makes a page that is more than a few times as large'
     'one hidden character': '\u007f',
     'hidden characters by turns': '\u007f\u0080',
     'hidden ones, letters and line breaks': '\u007f\n\u200b&',
+    'gaps and letters': 'a\n\n\n\n',
+    'spaces and letters': `${' '.repeat(99)}a`,
     'combining marks': '\u0301',
     'combining marks by turns': '\u0301\u0302',
     'what must be escaped': '&',
@@ -315,6 +427,26 @@ t.test('line breaks stay in prose and are shown in names', async (t) => {
   t.match(page, '<bdi dir="ltr">one\n\ttwo</bdi>')
   t.match(wordsOf(page), 'a[U+000A][U+0009]b')
   t.match(wordsOf(page), 'Requester x[U+000A]y')
+})
+
+t.test('a long gap is shown as how long it is, so that nothing after it is out of sight', async (t) => {
+  const page = (text: string) => render(example({ description: text, details: JSON.stringify({ text }) }))
+  const cases: [string, string][] = [
+    ['a\n\n\nb', 'a\n\n\nb'],
+    ['a\n\n\n\nb', 'a\n<mark>4 line breaks</mark>\nb'],
+    [`a${'\n'.repeat(5000)}  b`, 'a\n<mark>5000 line breaks</mark>\n  b'],
+    ['a\n \n\t\n\u00a0\u3000\n\nb', 'a\n<mark>5 line breaks</mark>\nb'],
+    ['\n\r\n\r\n\r\nb', '\n<mark>4 line breaks</mark>\nb'],
+    ['a\n\n\n.\n\n\nb', 'a\n\n\n.\n\n\nb'],
+    [`a${' '.repeat(99)}b`, `a${' '.repeat(99)}b`],
+    [`a${'\u00a0\t'.repeat(500)}b`, 'a\n<mark>1000 spaces</mark>\nb'],
+  ]
+  for (const [text, looks] of cases) {
+    t.match(page(text), `<bdi dir="ltr">${looks}</bdi>`)
+    t.match(page(text), `<i>"</i>${looks}<i>"</i>`, 'in the details too')
+  }
+  t.match(wordsOf(page('a\n\u200b\n\u200b\n\u200b\nb')), 'a [U+200B] [U+200B] [U+200B] b', 'what is hidden is no gap')
+  t.match(page(`${'a\u007f'.repeat(2000)}${'\n'.repeat(9)}b`), 'a<mark title="delete">U+007F</mark>\n\ufffd\nb')
 })
 
 /** The places where a confirmation holds what others wrote. */
@@ -347,7 +479,8 @@ function saying(...given: string[]): Confirmation {
         deciders: [`x${member}`],
       },
     ),
-    votes: [vote(`x${by}`, { reason: `x${reason}`, comment: `x${comment}` })],
+    // Not one of the members: whose seat is taken is not asked for.
+    votes: [vote(`y${by}`, { reason: `x${reason}`, comment: `x${comment}` })],
   }
 }
 
@@ -404,8 +537,8 @@ t.test('whatever others write, nothing hidden and no half character is left in a
 
 t.test('whatever text is in a message, a list or what was entered, it stays text', async () => {
   const shape = (text: string) => [
-    ...tagsOf(messagePage({ ...frame, title: text, text })),
-    ...tagsOf(signInPage({ csrf: text, next: '/view/1', problem: text, isOpen: true })),
+    ...tagsOf(messagePage({ ...frame, title: text, text, link: { url: '/c', text } })),
+    ...tagsOf(signInPage({ csrf: text, next: text, problem: text, isOpen: true })),
     ...tagsOf(
       listPage({
         ...frame,
@@ -415,11 +548,13 @@ t.test('whatever text is in a message, a list or what was entered, it stays text
         startUrl: null,
       }),
     ),
-    ...tagsOf(
-      render(saying('text'), {
-        message: { kind: 'problem', text },
-        decision: { form: { action: '/page', csrf: text, reason: text, typed: text, verdict: text } },
-      }),
+    ...[null, text].flatMap((whyNotApprove) =>
+      tagsOf(
+        render(saying('text'), {
+          message: { kind: 'problem', text },
+          decision: { form: formOf({ csrf: text, reason: text, typed: text, verdict: text, whyNotApprove }) },
+        }),
+      ),
     ),
   ]
   const plain = shape('text').join('')

@@ -7,7 +7,7 @@ import type { Confirmation } from '../../src/core/model.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { until } from '../support.js'
 import { launch, serve, type Site, withoutBrowser } from './browser.js'
-import { askedAt, denied, deploy, example, hostile, pageOf } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from './examples.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { width: 390, height: 844 }
@@ -85,7 +85,7 @@ function live(path: string, confirmation: Confirmation, more: Partial<Confirmati
   const shown = { confirmation, now: askedAt + 128_000, loads: 0 }
   site.pages.set(path, () => {
     shown.loads += 1
-    const form = shown.confirmation.resolution === null ? { form: { action: path, csrf: 'token' } } : null
+    const form = shown.confirmation.resolution === null ? { form: formOf({ action: path }) } : null
     return confirmationPage(pageOf(shown.confirmation, { decision: form, now: shown.now, ...more }))
   })
   return shown
@@ -150,6 +150,13 @@ browserTest('what can be touched is at least 44 pixels high', async (t) => {
     const box = (await target.boundingBox())!
     t.ok(box.height >= 44, `${await target.evaluate((element: any) => element.outerHTML.slice(0, 60))}: ${box.height}`)
   }
+})
+
+browserTest('a phone says who one is, in words', async (t) => {
+  const page = await open(t, '/pending', { viewport: phone })
+  const words = (await page.getByText('You are').boundingBox())!
+  t.ok(words.width > 40 && words.height > 10, 'that are seen')
+  t.ok((await page.locator('.bar').boundingBox())!.height < 64, 'on one bar')
 })
 
 browserTest('nothing that an agent wrote lies over the form', async (t) => {
@@ -305,37 +312,111 @@ browserTest('when the time is over the page says so, and then what stands', asyn
   await page.locator('.standing').getByText('By paul.weber').waitFor()
 })
 
+/** Answers the question whether there is news once the test says so. */
+function bell(path: string, version: () => number) {
+  const rings: (() => void)[] = []
+  site.pages.set(path, async () => {
+    await new Promise<void>((resolve) => rings.push(resolve))
+    return JSON.stringify({ version: version() })
+  })
+  return {
+    async ring() {
+      await until(() => rings.length > 0)
+      for (const ring of rings.splice(0)) ring()
+    },
+    async end(page: Page) {
+      await page.goto('about:blank')
+      for (const ring of rings.splice(0)) ring()
+    },
+  }
+}
+
 browserTest('when somebody else was first the page shows it by itself, and keeps what was written', async (t) => {
   const shown = live('/watched', deploy, { stateUrl: '/watched/state?of=it' })
-  let ring = () => {}
-  const asked: string[] = []
-  site.pages.set('/watched/state', async () => {
-    asked.push('asked')
-    const { version } = shown.confirmation
-    if (asked.length > 1) await new Promise<void>((resolve) => (ring = resolve))
-    return JSON.stringify({ version: asked.length > 1 ? shown.confirmation.version : version })
-  })
+  const state = bell('/watched/state', () => shown.confirmation.version)
   const page = await open(t, '/watched')
   await page.getByRole('radio', { name: 'Approve', exact: true }).check()
   await page.getByRole('textbox', { name: 'Reason' }).fill('I was just <writing>')
-  await until(() => asked.length === 2)
+  await state.ring()
   t.ok(site.gets.includes('/watched/state?of=it&version=2&wait=60'))
+  t.equal(await page.locator('.notice').count(), 0, 'nothing is said while nothing has changed')
 
   const votes = [...deploy.votes, { ...deploy.votes[0]!, by: 'tom.okafor' }]
   shown.confirmation = { ...deploy, version: 3, votes }
-  ring()
+  await state.ring()
   await page.getByText('tom.okafor').nth(2).waitFor()
   t.equal(await page.getByRole('textbox', { name: 'Reason' }).inputValue(), 'I was just <writing>')
   t.equal(await page.getByRole('radio', { name: 'Approve', exact: true }).isChecked(), false, 'to be chosen again')
-  t.match(await page.locator('#spoken').textContent(), 'What you wrote is still there')
+  const changed = 'This page has changed. Look at it again, and choose your decision again.'
+  t.equal(await page.locator('#decision-form .notice').innerText(), changed)
+  t.equal(await page.locator('#spoken').textContent(), changed)
 
   shown.confirmation = { ...denied, version: 4 }
-  await until(() => asked.length === 3)
-  ring()
+  await state.ring()
   await page.locator('.standing').getByText('By paul.weber').waitFor()
+  t.match(await page.locator('#spoken').textContent(), 'This page has changed. Denied: pay_invoice')
+  t.match(await page.title(), /^Denied/)
+  t.equal(await page.locator('.skip').getAttribute('href'), '#main', 'there is no form to skip to')
   t.equal(shown.loads, 3)
-  await page.goto('about:blank')
-  ring()
+  await state.end(page)
+})
+
+browserTest(
+  'a page that renews itself stays where it was: place, focus, folds, and every key that is pressed',
+  async (t) => {
+    const shown = live('/still', deploy, { stateUrl: '/still/state' })
+    const state = bell('/still/state', () => shown.confirmation.version)
+    const page = await open(t, '/still', { viewport: phone })
+    await page.getByText('object of 3').first().click()
+    const reason = page.getByRole('textbox', { name: 'Reason' })
+    await reason.fill('onethree')
+    for (let steps = 0; steps < 5; steps++) await page.keyboard.press('ArrowLeft')
+    const top = async () => Math.round((await reason.boundingBox())!.y)
+    const before = await top()
+
+    // The new page is long under way, and somebody goes on writing.
+    const fresh = site.pages.get('/still') as () => string
+    let arrive = () => {}
+    const underWay = new Promise<void>((resolve) => {
+      site.pages.set('/still', async () => {
+        resolve()
+        await new Promise<void>((go) => (arrive = go))
+        return fresh()
+      })
+    })
+    const votes = [...deploy.votes, { ...deploy.votes[0]!, by: 'tom.okafor' }]
+    shown.confirmation = { ...deploy, version: 3, votes }
+    await state.ring()
+    await underWay
+    await page.keyboard.type(' two ')
+    arrive()
+    await page.locator('#decision-form .notice').waitFor()
+    await page.keyboard.type('and ')
+    t.equal(await reason.inputValue(), 'one two and three')
+    t.equal(await top(), before, 'what is looked at has not moved')
+    t.match(await page.locator('#decision-form .notice').innerText(), 'Look at it again before you decide')
+    t.equal(await page.getByText('4.17.3').isVisible(), false, 'what was folded is')
+    t.equal(await page.getByText('"eu-north-1"').isVisible(), true, 'and the rest is not')
+    await state.end(page)
+  },
+)
+
+browserTest('a page that cannot be renewed stays, and one that needs signing in leads there', async (t) => {
+  const shown = live('/away', example(), { stateUrl: '/away/state' })
+  const state = bell('/away/state', () => shown.confirmation.version)
+  const page = await open(t, '/away')
+  await page.getByRole('textbox', { name: 'Reason' }).fill('half a')
+  let isDown = true
+  await page.route('**/away', (route) => (isDown ? route.abort() : route.fulfill({ status: 401, body: 'sign in' })))
+  page.removeAllListeners('console')
+  shown.confirmation = { ...example(), version: 2 }
+  await state.ring()
+  await page.waitForTimeout(100)
+  t.equal(await page.getByRole('textbox', { name: 'Reason' }).inputValue(), 'half a')
+  isDown = false
+  await state.ring()
+  await page.getByText('sign in').waitFor()
+  await state.end(page)
 })
 
 browserTest('after a form was sent the page renews itself without sending it again', async (t) => {
@@ -353,7 +434,9 @@ browserTest('after a form was sent the page renews itself without sending it aga
   shown.confirmation = { ...denied, version: 9 }
   ring()
   await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.reload()
   t.equal(site.posts.filter(({ path }) => path === '/sent').length, 1)
+  t.equal(shown.loads, 4, 'not even when it is loaded again')
   await page.goto('about:blank')
   ring()
 })
