@@ -37,7 +37,9 @@ export interface Auth {
   isStillGood(request: FastifyRequest): boolean
   /** Whose key this is. A wrong one is put on record; guessing ends in a pause. */
   signIn(request: FastifyRequest, secret: string): Promise<KeyHolder>
-  /** Puts an attempt on record and throws it as a problem. */
+  /** Puts an attempt on record, where there was not too much of that, and answers the problem that it is. */
+  note(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<Problem>
+  /** The same, and throws it. */
   reject(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<never>
 }
 
@@ -92,12 +94,16 @@ export function authenticate(
     return reject(request, refuse('unauthorized', sentence), 'unknown')
   }
 
-  async function reject(
+  async function reject(...attempt: Parameters<Auth['note']>): Promise<never> {
+    throw await note(...attempt)
+  }
+
+  async function note(
     request: FastifyRequest,
     refusal: Refusal,
     actor: string,
     target: Target = { via: 'http' },
-  ): Promise<never> {
+  ): Promise<Problem> {
     const who = actor === 'unknown' ? `address ${addressOf(request)}` : `name ${actor}`
     const { method, ip, routeOptions, params } = request
     const where = { address: ip, method, route: routeOptions.url ?? 'unknown' }
@@ -105,14 +111,14 @@ export function authenticate(
     const spent = budget.take(who, service.now())
     if (spent.kind === 'within') {
       await service.recordRefusal(refusal, { actor, via: target.via, id }, where)
-      throw problemOf(refusal)
+      return problemOf(refusal)
     }
     onLimited()
     const seconds = Math.max(1, Math.ceil(spent.resetMs / 1000))
     const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
     const limited = refuse('guess_limited', sentence, { retry_after_seconds: seconds })
     if (spent.isNews) await service.recordRefusal(limited, { actor, via: target.via, id }, where)
-    throw problemOf(limited)
+    return problemOf(limited)
   }
 
   function isStillGood({ caller, keyId }: FastifyRequest): boolean {
@@ -122,6 +128,7 @@ export function authenticate(
 
   return {
     signIn,
+    note,
     reject,
     isStillGood,
     assertStillGood(request) {

@@ -17,7 +17,7 @@ import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInP
 import type { Api } from './api.js'
 import type { Auth } from './auth.js'
 import { cookieOf, sessionCookie, setCookie } from './cookie.js'
-import { granted, Problem, problems, sendProblem, toProblem } from './errors.js'
+import { granted, Problem, problemOf, problems, sendProblem, toProblem } from './errors.js'
 import { createForms, type Fields, pathOf } from './form.js'
 import type { Unsent } from './guard.js'
 import { createSessions } from './session.js'
@@ -85,8 +85,11 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       request.keyId = signedIn(request)?.keyId ?? null
       done()
     })
-    pages.setErrorHandler((error: FastifyError, request, reply) => {
+    pages.setErrorHandler(async (error: FastifyError, request, reply) => {
       const problem = inFormWords(toProblem(error))
+      if (problem.code === 'cross_origin') {
+        await auth.note(request, refuse('forbidden', problem.message), 'unknown', { via: 'page' })
+      }
       // What went wrong inside is the main handler's to log.
       if (problems[problem.code].status >= 500) throw error
       if (pathOf(request).endsWith('/state')) return sendProblem(reply, problem)
@@ -117,7 +120,10 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       pages.post<ById>(`${place}/view/:id`, { config, bodyLimit }, async (request, reply) => {
         const fields = forms.read(request)
         const caller = callerOf(request)
-        if (caller === null) return toSignIn(request, reply)
+        if (caller === null) {
+          await auth.note(request, notSignedIn, 'unknown', { via: 'page' })
+          return toSignIn(request, reply)
+        }
         const { voter } = await seenBy(caller, request)
         if (!may(caller, 'decide')) await auth.reject(request, forbidden, voter.by, { via: 'page' })
         const decision = readDecision(fields, voter, 'page')
@@ -126,7 +132,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       })
 
       pages.get<ById>(`${place}/view/:id/state`, { config }, async (request, reply) => {
-        if (callerOf(request) === null) throw new Problem('unauthorized', 'Sign in first.')
+        if (callerOf(request) === null) throw problemOf(notSignedIn)
         return sendState(request, reply, request.params.id)
       })
     }
@@ -300,6 +306,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
   }
 }
 
+const notSignedIn = refuse('unauthorized', 'Sign in first.')
 const forbidden = refuse('forbidden', 'Your key lets you look, but not decide.')
 const signedOut = 'Nothing was decided: you are not signed in, or no longer. Sign in and decide again.'
 const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")

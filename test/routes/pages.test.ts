@@ -504,6 +504,20 @@ t.test('a link that does not exist is refused, on record, and guessing them ends
   t.equal((await history('rejected')).length, 31, 'and once, that there was more')
 })
 
+t.test('a form that nobody may send is on record, whatever is wrong with it', async (t) => {
+  const { id, history, ...built } = await linked(t)
+  const { load } = browse(built)
+  const path = `/view/${id}`
+  const cookie = 'ab'.repeat(32)
+  const forged = `verdict=approve&csrf=${hashSecret(`${cookie} ${path}`)}`
+  t.equal((await load('POST', path, forged, { ...sameOrigin, cookie: `holdpoint_form=${cookie}` })).status, 303)
+  t.equal((await load('POST', path, 'verdict=approve', sameOrigin)).status, 403)
+  t.match(await history('rejected'), [
+    { actor: 'unknown', channel: 'page', confirmation_id: id, data: { code: 'unauthorized' } },
+    { actor: 'unknown', channel: 'page', confirmation_id: id, data: { code: 'forbidden' } },
+  ])
+})
+
 t.test('a link is one way only: its token opens no page and no API', async (t) => {
   const { link, id, ...built } = await linked(t)
   const token = link.replace('/link/', '')
