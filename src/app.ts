@@ -131,7 +131,13 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   useZod(app)
   parseBodies(app)
   app.setErrorHandler(handleError)
-  await limitFloods(app, config.floodLimit, () => clock.now(), metrics.flooded)
+  await limitFloods(
+    app,
+    config.floodLimit,
+    () => clock.now(),
+    metrics.flooded,
+    (token) => service.findLink(token),
+  )
   // While everyone is let in, only by this machine's own names: a web page that was rebound here comes under its own.
   const isKnownHost = (name: string) =>
     !service.people.isOpen() || ['', config.host, new URL(pagesUrl || 'http://localhost').hostname].includes(name)

@@ -35,6 +35,8 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   const closeLocal = await listenForOwner(config, routeLocal, log)
   startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
+    // The URL is how this machine reaches it; others may, too.
+    ...(isLoopback(config.host) ? {} : { host: config.host }),
     url: listening.url,
     ...(listening.webUrl === null ? {} : { web: listening.webUrl }),
     db: config.dbPath,

@@ -1,4 +1,4 @@
-// The limit per key, or per client address without one: @fastify/rate-limit's hooks on our own sliding window.
+// The limit per key or link, or per client address without one: @fastify/rate-limit's hooks on our own sliding window.
 import rateLimit, { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { SlidingWindow } from '../policy/window.js'
@@ -15,18 +15,24 @@ export function addressOf({ ip }: FastifyRequest): string {
   return /^(::ffff:)?127\.|^::1$/.test(ip) ? 'loopback' : normalizeIP(ip, 64)
 }
 
-/** Whoever shows a good key is counted by it, so that nobody else on the same machine uses up what is theirs. */
-function whoseOf(request: FastifyRequest): string {
-  return request.keyId === null ? addressOf(request) : `key ${request.keyId}`
-}
-
+/** `findLink` knows the links in messages by their token. */
 export async function limitFloods(
   app: FastifyInstance,
   max: number,
   now: () => number,
   onRefused: () => void,
+  findLink: (token: string) => Promise<{ hash: string } | undefined>,
 ): Promise<void> {
   if (max === 0) return
+
+  /** Whoever shows a good key or link is counted by it, so that nobody else on the same machine uses up what is theirs. */
+  async function whoseOf(request: FastifyRequest): Promise<string> {
+    if (request.keyId !== null) return `key ${request.keyId}`
+    const { token } = request.params as { token?: string }
+    const link = token === undefined ? undefined : await findLink(token)
+    return link === undefined ? addressOf(request) : `link ${link.hash}`
+  }
+
   class WindowStore {
     #window = new SlidingWindow(windowMs)
 

@@ -671,6 +671,18 @@ t.test('guessing keys on the page ends in a pause like everywhere', async (t) =>
   t.equal((await browser.signIn(olga)).status, 303)
 })
 
+t.test('the flood limit counts a good link for itself: others at the address do not use it up', async (t) => {
+  const { link, status, ...built } = await linked(t, { config: { floodLimit: 20 } })
+  const browser = browse(built)
+  for (let i = 0; i < 25; i++) await browser.get('/login')
+  t.equal((await browser.get('/login')).status, 429)
+  t.equal((await browser.get(`/link/${'x'.repeat(43)}`)).status, 429, 'a guess is counted by address')
+  t.equal((await browser.send(link, { verdict: 'deny' })).status, 303)
+  t.equal(await status(), 'denied')
+  for (let i = 0; i < 20; i++) await browser.get(link)
+  t.equal((await browser.get(link)).status, 429, 'and has an end of its own')
+})
+
 t.test('the flood limit counts whoever is signed in by their key, not by their address', async (t) => {
   const { app, bot, olga } = await served(t, { config: { floodLimit: 10 } })
   const browser = browse({ app })
