@@ -113,7 +113,7 @@ function assertIsKnown({ name }: Caller): void {
 }
 
 function byOf({ name }: Caller): By {
-  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http' }
+  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http', isAnyone: name === null }
 }
 
 function keyView(key: Key, now: number) {

@@ -44,6 +44,7 @@ export function whitelistRoutes(app: Api, service: Service): void {
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,
         by: caller.name ?? nameOr(body.granted_by, 'api'),
+        isProven: caller.name !== null,
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
@@ -63,7 +64,7 @@ export function whitelistRoutes(app: Api, service: Service): void {
     },
     async ({ params, body, caller }) => {
       const by = caller.name ?? nameOr(body?.revoked_by, 'api')
-      const { grant } = granted(await service.revoke(params.id, by, 'http'))
+      const { grant } = granted(await service.revoke(params.id, by, caller.name !== null, 'http'))
       return grantView(grant)
     },
   )

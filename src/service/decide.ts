@@ -11,6 +11,7 @@ import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
+import type { People } from './people.js'
 import { type Attempt, rejection, replace, settle, unknown } from './settle.js'
 
 export interface DecideDeps {
@@ -20,6 +21,7 @@ export interface DecideDeps {
   hide: Hide
   /** What counts of it now. */
   counted: (confirmation: Confirmation) => Confirmation
+  people: Pick<People, 'isOpen'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -47,21 +49,27 @@ export interface Executed {
   confirmation: Confirmation
 }
 
-export function createDecide({ store, clock, grants, hide, counted, approvalMs, reportMs }: DecideDeps) {
-  function change<T>(id: string, rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>) {
-    return settle<T>(store, async () => {
+export function createDecide({ store, clock, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
+  /** `isProven`: whoever does this has shown who they are, and does not live on everyone being let in. */
+  function change<T>(
+    id: string,
+    isProven: boolean,
+    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+  ) {
+    const attempt = async () => {
       const found = await store.confirmation(id)
       return found === undefined ? { answer: unknown(id) } : rule(counted(found), clock.now())
-    })
+    }
+    return settle<T>(store, attempt, isProven ? undefined : people.isOpen)
   }
 
   function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(id, (found, now) => prepare(found, decision, now))
+    return change<Decided>(id, decision.voter.isProven, (found, now) => prepare(found, decision, now))
   }
 
   /** The same by a link, which is spent with it. */
   function decideByLink({ hash, confirmationId }: Link, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(confirmationId, async (found, now) => {
+    return change<Decided>(confirmationId, decision.voter.isProven, async (found, now) => {
       const attempt = await prepare(found, decision, now)
       if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
       const link = await store.link(hash)
@@ -90,7 +98,7 @@ export function createDecide({ store, clock, grants, hide, counted, approvalMs, 
     // Whoever proves their name is remembered for it: another who learns the session's is not.
     const requester = remember === 'session' && voter.isProven ? found.requester : null
     const scope = { action: found.action, sessionKey, requester }
-    const asked = { ...scope, ttlSeconds: null, maxUses: null, reason, by: voter.by }
+    const asked = { ...scope, ttlSeconds: null, maxUses: null, reason, by: voter.by, isProven: voter.isProven }
     const prepared = await grants.prepare(asked, now, via, found.id)
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
@@ -152,7 +160,7 @@ export function createDecide({ store, clock, grants, hide, counted, approvalMs, 
 
   /** What only whoever asked may do. */
   function own<T>(id: string, caller: Caller, via: Via, rule: (found: Confirmation, now: number) => Attempt<T>) {
-    return change<T>(id, (found, now) => {
+    return change<T>(id, caller.role !== null, (found, now) => {
       if (isOwn(caller, found)) return rule(found, now)
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
       const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)

@@ -5,7 +5,7 @@ import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isHighRisk } from '../policy/risk.js'
 import type { Policy } from '../policy/rules.js'
-import type { Store, Write } from '../store/store.js'
+import type { Change, Store, Write } from '../store/store.js'
 import { type Grant, isSameTerms, makeGrant, type Scope } from '../whitelist/grant.js'
 import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
@@ -15,6 +15,8 @@ export interface GrantRequest extends Scope {
   maxUses: number | null
   reason: string | null
   by: string
+  /** That name is proven. */
+  isProven: boolean
 }
 
 /** A grant that may be given: what to write, and the one that stood. */
@@ -31,23 +33,24 @@ export function createGrants(
   clock: Clock,
   newId: () => string,
   policy: () => Policy,
-  people: Pick<People, 'closedAt'>,
+  people: Pick<People, 'isOpen'>,
 ) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
-    return settle<{ grant: Grant; created: boolean }>(store, async () => {
+    const attempt = async () => {
       const now = clock.now()
       const prepared = await prepare(asked, now, via, null)
       if ('answer' in prepared) return prepared
       const { record, standing, writes } = prepared
       const answer = { grant: record, created: record.id !== standing?.id }
       if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
-      return { answer, change: { writes, events: [audit.granted(record, now, via)] } }
-    })
+      return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
+    }
+    return settle<{ grant: Grant; created: boolean }>(store, attempt, asked.isProven ? undefined : people.isOpen)
   }
 
-  async function revoke(id: string, by: string, via: Via): Promise<{ grant: Grant } | Refusal> {
-    return settle<{ grant: Grant }>(store, async () => {
+  async function revoke(id: string, by: string, isProven: boolean, via: Via): Promise<{ grant: Grant } | Refusal> {
+    const attempt = async (): Promise<Attempt<{ grant: Grant }>> => {
       const standing = await store.grant(id)
       if (standing === undefined || standing.revokedAt !== null) {
         return {
@@ -63,7 +66,8 @@ export function createGrants(
         },
         answer: { grant: record },
       }
-    })
+    }
+    return settle<{ grant: Grant }>(store, attempt, isProven ? undefined : people.isOpen)
   }
 
   /** What giving it would write, or the attempt that ends in a refusal. */
@@ -84,16 +88,20 @@ export function createGrants(
     }
     const found = await store.grantsFor(action, sessionKey ?? '')
     const standing = found.find((one) => one.sessionKey === sessionKey && one.requester === requester)
-    // What was given while everyone was let in counts no more.
-    const isOver = standing !== undefined && standing.createdAt < people.closedAt()
+    const isOver = standing !== undefined && !doesCount(standing)
     const stood = isOver ? { ...standing, revokedAt: now } : standing
     const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
-    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by }
+    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by, isProven: asked.isProven }
     const record = makeGrant(stood, { action, sessionKey, requester }, terms, newId(), now)
     return { record, standing: stood, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
   }
 
-  return { grant, revoke, prepare }
+  /** What was given while everyone was let in, nobody has given. */
+  function doesCount(grant: Grant): boolean {
+    return grant.isProven || people.isOpen()
+  }
+
+  return { grant, revoke, prepare, doesCount }
 }
 
 /** No entry for what always needs a person, or that its rule keeps from being whitelisted. */

@@ -36,6 +36,8 @@ export interface MadeKey {
 export interface By {
   actor: string
   via: Via
+  /** It is done because everyone is let in. */
+  isAnyone?: boolean
 }
 
 export type People = ReturnType<typeof createPeople>
@@ -44,7 +46,8 @@ export type People = ReturnType<typeof createPeople>
 export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
   const people = new Map<string, Person>()
   const keys = new Map<string, Key>()
-  let closedAt = 0
+  /** The first key is on its way to the disk: whoever comes now comes too late to be let in without one. */
+  let isClosing = false
   let turn: Promise<unknown> = Promise.resolve()
 
   /** A name is compared with all there are, and no version tells that there is a new one: so one after the other. */
@@ -62,8 +65,11 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   })
 
   function learn(key: Key): void {
-    closedAt = keys.size === 0 ? key.createdAt : Math.min(closedAt, key.createdAt)
     keys.set(key.id, key)
+  }
+
+  function isOpen(): boolean {
+    return mayBeOpen && keys.size === 0 && !isClosing
   }
 
   async function start(): Promise<void> {
@@ -91,13 +97,18 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
         const made = make(asked, by, now)
         const person = await preparePerson(asked, by, now)
         if ('answer' in person) return person
+        if (by.isAnyone && !isOpen()) {
+          return { answer: refuse('unauthorized', 'There is a key by now, and making another takes one.') }
+        }
+        isClosing = true
         return {
           answer: made,
+          undo: () => (isClosing = false),
           change: {
             writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
             // Whoever is new and known by nothing else is told of with the key.
             events: [
-              audit.keyChanged('key_added', made.key, { at: now, ...by }),
+              audit.keyChanged('key_added', made.key, signed(by, now)),
               ...(isKnown(person) ? person.events : []),
             ],
           },
@@ -125,7 +136,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
         answer: { key: record },
         change: {
           writes: [{ kind: 'key', expect: key.version, record }],
-          events: [audit.keyChanged('key_revoked', record, { at: now, ...by })],
+          events: [audit.keyChanged('key_revoked', record, signed(by, now))],
         },
       }
     })
@@ -160,7 +171,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
             { kind: 'key', expect: 'absent', record: made.key },
             { kind: 'key', expect: old.version, record: ended },
           ],
-          events: [audit.keyChanged('key_rotated', made.key, { at: now, ...by }, about)],
+          events: [audit.keyChanged('key_rotated', made.key, signed(by, now), about)],
         },
       }
     })
@@ -208,7 +219,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     return {
       person,
       writes: [{ kind: 'person', expect: standing?.version ?? 'absent', record: person }],
-      events: [audit.personChanged(person, { at: now, ...by })],
+      events: [audit.personChanged(person, signed(by, now))],
     }
   }
 
@@ -226,10 +237,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   return {
     start,
     /** No key was ever made, so everyone on this machine is let in. */
-    isOpen: () => mayBeOpen && keys.size === 0,
+    isOpen,
     hasKeys: () => keys.size > 0,
-    /** Since when names are proven: from the first key on. 0 while the service is open. */
-    closedAt: () => closedAt,
     holderOf,
     /** Whether a key that was good is good still. */
     holderOfKey: (id: string) => {
@@ -248,6 +257,10 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     people: () => [...people.values()],
     keys: () => [...keys.values()].sort((a, b) => a.createdAt - b.createdAt),
   }
+}
+
+function signed({ actor, via }: By, at: number) {
+  return { actor, via, at }
 }
 
 function isKnown({ person }: { person: Person }): boolean {

@@ -24,7 +24,7 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'people'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'people' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another. */
   rateLimit: RateLimit
   rules: LoadedRules | null
@@ -41,12 +41,13 @@ export function createService(deps: ServiceDeps) {
   let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
   const watch = createWatch(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
-  const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock)
-  const { start: startSubmitting, readBack, ...submitting } = createSubmit({ ...deps, people, policy: () => policy })
-  const hide = createHide(store, clock)
   /** What was voted while everyone was let in, nobody has voted. */
   const counted = (confirmation: Confirmation) => (people.isOpen() ? confirmation : withProvenVotes(confirmation))
+  const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
   const grants = createGrants(store, clock, newId, () => policy, people)
+  const submitDeps = { ...deps, people, grants, policy: () => policy }
+  const { start: startSubmitting, readBack, ...submitting } = createSubmit(submitDeps)
+  const hide = createHide(store, clock)
 
   const noteRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
@@ -64,7 +65,7 @@ export function createService(deps: ServiceDeps) {
     stop,
     ...submitting,
     ...createRead({ store, clock, watch, hide, counted, settleLapsed }),
-    ...createDecide({ ...deps, grants, hide, counted }),
+    ...createDecide({ ...deps, grants, hide, counted, people }),
     ...createLinks(store, clock, chance),
     people,
     grant: grants.grant,
@@ -91,7 +92,7 @@ export function createService(deps: ServiceDeps) {
     /** Those that stand. A page may be short: what was given while everyone was let in counts no more. */
     async grants(limit: number, after: Cursor | null) {
       const page = await store.grants(clock.now(), limit, after)
-      return { ...page, items: page.items.filter(({ createdAt }) => createdAt >= people.closedAt()) }
+      return { ...page, items: page.items.filter(grants.doesCount) }
     },
     events: (after: number, limit: number, filter: EventFilter) => store.events(after, limit, filter),
     lastSeq: () => store.lastSeq(),

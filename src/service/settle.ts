@@ -18,12 +18,21 @@ const maxRounds = 200
 
 /**
  * Read, apply a pure rule, commit; after losing a race, read again. An answer without a change is only an answer. What a
- * lost or failed attempt took is given back.
+ * lost or failed attempt took is given back. `isLetIn` is asked last, right before each commit: whoever could do this only
+ * because everyone could, cannot once there is a key.
  */
-export async function settle<T>(store: Store, attempt: () => Promise<Attempt<T>>): Promise<T | Refusal> {
+export async function settle<T>(
+  store: Store,
+  attempt: () => Promise<Attempt<T>>,
+  isLetIn: () => boolean = () => true,
+): Promise<T | Refusal> {
   for (let round = 0; round < maxRounds; round++) {
     const { answer, change, undo } = await attempt()
     if (change === undefined) return answer
+    if (!isLetIn()) {
+      undo?.()
+      return refuse('unauthorized', 'A key is asked for by now; nothing was done. Send this again with one.')
+    }
     try {
       if ((await store.commit(change)) !== 'conflict') return answer
     } catch (error) {

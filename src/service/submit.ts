@@ -12,6 +12,7 @@ import { type RateLimit, SlidingWindow, type Standing } from '../policy/window.j
 import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { createOpen } from './open.js'
+import type { Grants } from './grants.js'
 import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
@@ -20,7 +21,8 @@ export interface SubmitDeps {
   clock: Clock
   newId: () => string
   policy: () => Policy
-  people: Pick<People, 'closedAt'>
+  people: Pick<People, 'isOpen'>
+  grants: Pick<Grants, 'doesCount'>
   /** How long an approval may be claimed. */
   approvalMs: number
   /** The channel that is told first. */
@@ -61,7 +63,7 @@ interface Plan {
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { store, clock, newId, policy, people, approvalMs, firstChannel, flawOfCallback } = deps
+  const { store, clock, newId, policy, people, grants, approvalMs, firstChannel, flawOfCallback } = deps
   const open = createOpen(store)
   const window = new SlidingWindow(0)
 
@@ -91,30 +93,31 @@ export function createSubmit(deps: SubmitDeps) {
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
     const ruled = rule(asked)
+    const isLetIn = asked.isProven ? undefined : people.isOpen
     if (ruled.key === null && !ruled.limits.mergesIdentical) {
-      return settle(store, () => propose(ruled, via, emptyPlan))
+      return settle(store, () => propose(ruled, via, emptyPlan), isLetIn)
     }
-    return inTurn([ruled], () => settle(store, () => plan(ruled, via, createPlan())))
+    return inTurn([ruled], () => settle(store, () => plan(ruled, via, createPlan()), isLetIn))
   }
 
   /** Each is judged by itself; what comes of them is one commit. */
   function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
     const everything = all.map(rule)
-    return inTurn(everything, () =>
-      settle(store, async () => {
-        const planned = createPlan()
-        const attempts: Attempt<Submitted>[] = []
-        const undo = () => attempts.forEach((one) => one.undo?.())
-        try {
-          for (const ruled of everything) attempts.push(await plan(ruled, via, planned))
-        } catch (error) {
-          undo()
-          throw error
-        }
-        const answer = attempts.map((one) => one.answer)
-        return { answer, change: merge(attempts.flatMap(({ change }) => change ?? [])), undo }
-      }),
-    )
+    const attempt = async () => {
+      const planned = createPlan()
+      const attempts: Attempt<Submitted>[] = []
+      const undo = () => attempts.forEach((one) => one.undo?.())
+      try {
+        for (const ruled of everything) attempts.push(await plan(ruled, via, planned))
+      } catch (error) {
+        undo()
+        throw error
+      }
+      const answer = attempts.map((one) => one.answer)
+      return { answer, change: merge(attempts.flatMap(({ change }) => change ?? [])), undo }
+    }
+    const isLetIn = all.every(({ isProven }) => isProven) ? undefined : people.isOpen
+    return inTurn(everything, () => settle(store, attempt, isLetIn))
   }
 
   function rule({ submission: asked, key, isProven }: Asked): Ruled {
@@ -195,9 +198,8 @@ export function createSubmit(deps: SubmitDeps) {
     const found = await store.grantsFor(action, sessionKey)
     const mayDecide = (name: string) =>
       (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-    // What was given while everyone was let in, nobody has given.
-    const grants = found.filter(({ grantedBy, createdAt }) => createdAt >= people.closedAt() && mayDecide(grantedBy))
-    return findCover(uses.size === 0 ? grants : grants.map((one) => withUses(one, uses)), submission, now)
+    const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
+    return findCover(uses.size === 0 ? standing : standing.map((one) => withUses(one, uses)), submission, now)
   }
 
   function cover(held: Confirmation, grant: Grant, limit: RateLimit, via: Via): Attempt<Submitted> {

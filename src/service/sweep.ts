@@ -9,7 +9,8 @@ import { replace } from './settle.js'
 const batch = 500
 const retryMs = 1000
 
-export function createSweep(store: Store, clock: Clock) {
+/** `counted` leaves what counts of it now. */
+export function createSweep(store: Store, clock: Clock, counted: (confirmation: Confirmation) => Confirmation) {
   let sweeping: Promise<number> | null = null
 
   const alarm = createAlarm(clock, async () => {
@@ -50,8 +51,9 @@ export function createSweep(store: Store, clock: Clock) {
       const found = await find(batch)
       const now = clock.now()
       const changes = found.flatMap((one) => {
-        const record = asOf(one, now)
-        return record === one ? [] : [{ one, change: replace(one, record, audit.lapsed(record, now), now) }]
+        const standing = counted(one)
+        const record = asOf(standing, now)
+        return record === standing ? [] : [{ one, change: replace(one, record, audit.lapsed(record, now), now) }]
       })
       if (changes.length === 0) return expired
       const results = await Promise.all(changes.map(({ change }) => store.commit(change)))

@@ -173,13 +173,14 @@ export const migrations: readonly string[] = [
     uses INTEGER NOT NULL,
     reason TEXT,
     granted_by TEXT NOT NULL,
+    proven INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
     UNIQUE (action, scope, session_key, requester)
   ) STRICT;
   INSERT INTO grants_2
-  SELECT arrival, id, version, action, scope, session_key, '', expires_at, max_uses, uses, reason, granted_by, created_at,
-    revoked_at
+  SELECT arrival, id, version, action, scope, session_key, '', expires_at, max_uses, uses, reason, granted_by, 0,
+    created_at, revoked_at
   FROM grants;
   DROP TABLE grants;
   ALTER TABLE grants_2 RENAME TO grants;

@@ -143,8 +143,8 @@ export function fromDelivery(delivery: Delivery): DeliveryRow {
   return [version, state, attempts, nextAt, updatedAt, error, confirmationId, channel, destination]
 }
 
-export const grantColumns = `action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at,
-  revoked_at, uses`
+export const grantColumns = `action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, proven,
+  created_at, revoked_at, uses`
 
 export type GrantRow = [
   action: string,
@@ -157,13 +157,15 @@ export type GrantRow = [
   maxUses: number | null,
   reason: string | null,
   grantedBy: string,
+  proven: 0 | 1,
   createdAt: number,
   revokedAt: number | null,
   uses: number,
 ]
 
 export function toGrant(row: GrantRow): Grant {
-  const [action, scope, key, requester, id, version, expiresAt, maxUses, reason, grantedBy, createdAt, revokedAt] = row
+  const [action, scope, key, requester, id, version, expiresAt, maxUses, reason, grantedBy, proven, ...rest] = row
+  const [createdAt, revokedAt, uses] = rest
   return {
     action,
     sessionKey: scope === 'global' ? null : key,
@@ -174,9 +176,10 @@ export function toGrant(row: GrantRow): Grant {
     maxUses,
     reason,
     grantedBy,
+    isProven: proven === 1,
     createdAt,
     revokedAt,
-    uses: row[12],
+    uses,
   }
 }
 
@@ -192,6 +195,7 @@ export function fromGrant(grant: Grant): GrantRow {
     grant.maxUses,
     grant.reason,
     grant.grantedBy,
+    grant.isProven ? 1 : 0,
     grant.createdAt,
     grant.revokedAt,
     grant.uses,

@@ -79,11 +79,12 @@ export function openWriter(file: string): Writer {
       .prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?')
       .pluck(),
     putGrant: db.prepare(`INSERT INTO grants
-      (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, created_at, revoked_at, uses)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, proven,
+       created_at, revoked_at, uses)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (action, scope, session_key, requester) DO UPDATE SET id = excluded.id, version = excluded.version,
         expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
-        granted_by = excluded.granted_by, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
+        granted_by = excluded.granted_by, proven = excluded.proven, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
         uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
     grantUsable: db
       .prepare(

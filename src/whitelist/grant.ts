@@ -16,6 +16,8 @@ export interface Terms {
   maxUses: number | null
   reason: string | null
   grantedBy: string
+  /** That name is proven. What was given while everyone was let in is not, and counts for as long as they are. */
+  isProven: boolean
 }
 
 export interface Grant extends Scope, Terms {
@@ -59,5 +61,6 @@ export function makeGrant(standing: Grant | undefined, scope: Scope, terms: Term
 }
 
 export function isSameTerms(a: Terms, b: Terms): boolean {
-  return a.expiresAt === b.expiresAt && a.maxUses === b.maxUses && a.reason === b.reason && a.grantedBy === b.grantedBy
+  const isSameGiver = a.grantedBy === b.grantedBy && a.isProven === b.isProven
+  return isSameGiver && a.expiresAt === b.expiresAt && a.maxUses === b.maxUses && a.reason === b.reason
 }

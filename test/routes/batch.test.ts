@@ -193,7 +193,7 @@ t.test('a grant that is revoked while a batch is on its way covers nothing of it
   const { wrapStore, interfere } = interleaving()
   const built = await build(t, { wrapStore, config: { rateLimit: 3 } })
   const { id } = (await built.call('POST', '/whitelist', { action: 'ping' })).body
-  interfere(() => built.service.revoke(id, 'bob', 'http'))
+  interfere(() => built.service.revoke(id, 'bob', false, 'http'))
   const answer = await submitAll(built, [item(), item({ action: 'ping' }), item()])
   t.same(codes(answer), [202, 202, 202])
   t.equal(await count(built, 'auto_approved'), 0)

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { parse } from 'yaml'
 import { type Role, roles } from '../../src/access/role.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { withTelegram } from '../notify/chats.js'
 import {
   type Answer,
@@ -752,13 +753,97 @@ t.test('what was whitelisted while the service was open counts no more after the
   const built = await build(t)
   await built.call('POST', '/whitelist', { action: 'send_mail', granted_by: 'olga' })
   t.equal((await built.submit()).body.status, 'auto_approved')
-  await built.clock.advance(1)
   const { bot, olga } = await giveKeys(built, everyone)
   const mail = { action: 'send_mail', description: 'b' }
   t.equal((await bot('POST', '/confirm', mail)).body.status, 'pending')
   t.match(await olga('GET', '/whitelist'), { body: { count: 0 } })
   await olga('POST', '/whitelist', { action: 'send_mail' })
   t.equal((await bot('POST', '/confirm', mail)).body.status, 'auto_approved')
+})
+
+t.test('what has begun while the service was open is not done once the first key is on its way', async (t) => {
+  // The first key comes after whoever asks was let in, while what they ask for is being looked up.
+  let meanwhile: (() => Promise<unknown>) | null = null
+  const pass = async () => {
+    const other = meanwhile
+    meanwhile = null
+    await other?.()
+  }
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    async confirmation(id) {
+      await pass()
+      return store.confirmation(id)
+    },
+    async grantsFor(action, sessionKey) {
+      await pass()
+      return store.grantsFor(action, sessionKey)
+    },
+    async grant(id) {
+      await pass()
+      return store.grant(id)
+    },
+  })
+  const grantId = async ({ call }: Built) => (await call('POST', '/whitelist', { action: 'tag' })).body.id as string
+  for (const [method, path, body] of [
+    ['POST', '/confirm', { action: 'a', description: 'b' }],
+    ['POST', '/confirm/batch', { items: [{ action: 'a', description: 'b' }] }],
+    ['POST', '/confirm/ID/approve', { approver: 'olga', remember: 'global' }],
+    ['POST', '/confirm/ID/deny', { denier: 'olga' }],
+    ['POST', '/confirm/ID/cancel', {}],
+    ['POST', '/whitelist', { action: 'x', granted_by: 'olga' }],
+    ['DELETE', '/whitelist/GRANT', undefined],
+  ] as const) {
+    const built = await build(t, { wrapStore })
+    const { id } = (await built.submit()).body
+    const url = path.replace('ID', id).replace('GRANT', await grantId(built))
+    const by = { actor: 'test', via: 'local' as const }
+    let key = ''
+    meanwhile = async () => {
+      const made = await built.service.people.addKey({ name: 'root', role: 'admin', expiresInMs: null }, by)
+      if ('secret' in made) key = made.secret
+    }
+    t.match(await built.call(method, url, body), { status: 401, body: { code: 'unauthorized' } }, `${method} ${path}`)
+    const root = withKey(built.call, key)
+    t.match(await root('GET', '/confirm'), { body: { count: 1, confirmations: [{ status: 'pending' }] } }, path)
+    const types = (await root('GET', '/audit/events?limit=500')).body.events.map(({ type }: any) => type)
+    t.equal(types.at(-1), 'key_added', path)
+  }
+})
+
+t.test('of many who make the first key at once without one, one does', async (t) => {
+  const { call, service } = await build(t)
+  const made = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => call('POST', '/keys', { name: `root ${index}x`, role: 'admin' })),
+  )
+  t.same(made.map(({ status }) => status).sort(), [201, ...Array.from({ length: 9 }, () => 401)])
+  t.equal(service.people.keys().length, 1)
+})
+
+t.test('a first key that cannot be written leaves the service open', async (t) => {
+  let isFull = true
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    commit: (change) =>
+      isFull && change.writes.some(({ kind }) => kind === 'key')
+        ? Promise.reject(new StoreUnavailable('full'))
+        : store.commit(change),
+  })
+  const { call } = await build(t, { wrapStore })
+  const asked = { name: 'root', role: 'admin' }
+  t.equal((await call('POST', '/keys', asked)).status, 503)
+  t.match(await call('GET', '/health'), { body: { auth: 'open' } })
+  isFull = false
+  t.equal((await call('POST', '/keys', asked)).status, 201)
+})
+
+t.test('votes that count no more do not come back when their time is over', async (t) => {
+  const built = await build(t, { rules: 'rules: [{ action: two_*, approvals: 2 }]' })
+  const { id } = (await built.submit({ action: 'two_keys' })).body
+  await built.call('POST', `/confirm/${id}/approve`, { approver: 'olga' })
+  const { olga } = await giveKeys(built, everyone)
+  await built.clock.advance(400_000)
+  t.match(await olga('GET', `/confirm/${id}`), { body: { status: 'expired', approvals_given: 0, votes: [] } })
 })
 
 t.test('a vote that was given while the service was open counts no more after the first key', async (t) => {

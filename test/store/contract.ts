@@ -55,6 +55,7 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   uses: 0,
   reason: null,
   grantedBy: 'alice',
+  isProven: true,
   createdAt: 1000,
   revokedAt: null,
   ...fields,

@@ -107,6 +107,7 @@ CREATE TABLE "grants" (
     uses INTEGER NOT NULL,
     reason TEXT,
     granted_by TEXT NOT NULL,
+    proven INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
     UNIQUE (action, scope, session_key, requester)

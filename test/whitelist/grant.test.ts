@@ -15,6 +15,7 @@ const base: Grant = {
   uses: 0,
   reason: null,
   grantedBy: 'alice',
+  isProven: true,
   createdAt: 0,
   revokedAt: null,
 }
@@ -54,7 +55,7 @@ t.test('a grant ends when it is revoked, expires, or is used up', async (t) => {
 })
 
 t.test('adding again keeps a live grant with new terms, and replaces a dead one', async (t) => {
-  const terms = { expiresAt: 500, maxUses: 9, reason: 'r', grantedBy: 'bob' }
+  const terms = { expiresAt: 500, maxUses: 9, reason: 'r', grantedBy: 'bob', isProven: true }
   const used = { ...base, uses: 4, version: 3 }
   t.match(makeGrant(used, base, terms, 'g2', 10), { id: 'g1', version: 4, uses: 4, ...terms, createdAt: 0 })
   t.match(makeGrant({ ...used, revokedAt: 1 }, base, terms, 'g2', 10), { id: 'g2', version: 4, uses: 0, createdAt: 10 })
