@@ -15,35 +15,38 @@ export const highRiskActions: ReadonlySet<string> = new Set([
   'migrate_database',
 ])
 
-/**
- * Two letters that are drawn like one count as that. Then without l, and i and 1 that look like it: a bar may stand for
- * one of them, or between two words.
- */
-const outline = (name: string) =>
-  skeleton(name).replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('cl', 'd').replaceAll('l', '')
+/** Two letters that are drawn like one count as that. */
+const joined = (letters: string) => letters.replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('cl', 'd')
+
+/** Without l, and i and 1 that look like it: a bar may stand for one of them, or between two words. */
+const outline = (name: string) => joined(skeleton(name)).replaceAll('l', '')
 
 const highRiskOutlines: ReadonlyMap<string, string> = new Map([...highRiskActions].map((name) => [outline(name), name]))
-const longestOutline = Math.max(...[...highRiskOutlines.keys()].map((name) => name.length))
+const highRiskShapes: ReadonlyMap<string, string> = new Map(
+  [...highRiskActions].map((name) => [joined(skeleton(name)), name]),
+)
 
 /** The high-risk action that this is, in its own spelling or another; undefined if it is none. */
 export function highRiskName(action: string): string | undefined {
-  return highRiskOutlines.get(outline(action)) ?? (/[^ -~]/.test(action) ? drawnLike(action) : undefined)
+  return highRiskOutlines.get(outline(action)) ?? (/[^ -{}~]/.test(action) ? drawnLike(action) : undefined)
 }
 
-/** The one that it could be taken for, whatever the signs in it are that nobody can name. */
+/** With more of them, or with less of the name around them, nobody would read it so; and words of two scripts are no trick. */
+const maxUnknown = 3
+
+/** The one that it could be taken for, whatever the few signs in it are that nobody can name. */
 function drawnLike(action: string): string | undefined {
-  const drawn = signs(action).filter((sign) => sign !== 'l')
-  const letters = drawn.filter((sign) => sign !== '?' && sign !== '*').length
-  if (letters > longestOutline) return undefined
-  for (const [name, action] of highRiskOutlines) {
-    // With fewer than half of its letters there, nobody would read it so.
-    if (letters * 2 >= name.length && fits(drawn, name)) return action
+  const drawn = joined(signs(action)).replaceAll('c*', 'd')
+  const unknown = drawn.replace(/[^?*]/g, '').length
+  if (unknown > maxUnknown) return undefined
+  for (const [shape, name] of highRiskShapes) {
+    if ((drawn.length - unknown) * 4 >= shape.length * 3 && fits(drawn, shape)) return name
   }
   return undefined
 }
 
 /** Whether the signs spell the name. */
-function fits(drawn: string[], name: string): boolean {
+function fits(drawn: string, name: string): boolean {
   let reached = new Set([0])
   for (const sign of drawn) {
     const next = new Set<number>()
