@@ -166,7 +166,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   whitelistRoutes(app, service)
   auditRoutes(app, service)
   healthRoutes(app, service, metrics, version)
-  keyRoutes(app, service)
+  keyRoutes(app, service, auth)
   await pageRoutes(app, { service, auth, unsent, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get('/openapi.yaml', { config: { needs: 'read' }, schema: { summary: 'This description' } }, (_request, reply) =>
     reply.type('application/yaml').send(openapi()),

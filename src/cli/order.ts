@@ -136,8 +136,10 @@ async function rotateKey(
   const found = await findKeys(call, which)
   // One that was rotated before has its place taken; it goes by itself.
   const [first, ...others] = found.length === 1 ? found : found.filter(({ replaced_by }) => replaced_by === null)
+  if (first === undefined)
+    throw new OrderRefused(`All keys of ${which} were rotated before; add another: holdpoint keys add`)
   if (others.length > 0) throw new OrderRefused(`${which} has several keys; say which by its id: holdpoint keys list`)
-  const made = await call<MadeKey>('POST', `/keys/${first!.id}/rotate`, asked)
+  const made = await call<MadeKey>('POST', `/keys/${first.id}/rotate`, asked)
   showKey(output, made)
   const { id, expires_at_iso } = made.replaces!
   output.tell(`The old key ${id} is good until ${expires_at_iso!}.`)

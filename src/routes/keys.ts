@@ -1,19 +1,31 @@
 // /keys and /people: who may use the service, for administrators.
 import { type Key, type Person, stateOf } from '../access/key.js'
+import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../access/role.js'
+import { refuse } from '../core/refusal.js'
 import type { By } from '../service/people.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
-import { granted, Problem } from './errors.js'
+import type { Auth } from './auth.js'
+import { granted } from './errors.js'
 import * as requests from './requests.js'
 import { iso, seconds } from './view.js'
 
+const notForAnyone = refuse(
+  'forbidden',
+  "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'holdpoint people set'.",
+)
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }
 
-export function keyRoutes(app: Api, service: Service): void {
+export function keyRoutes(app: Api, service: Service, auth: Auth): void {
   const { people } = service
+
+  /** Who is who outlasts the time in which everyone is let in, so it is not for everyone to say. */
+  async function assertIsKnown(request: FastifyRequest): Promise<void> {
+    if (request.caller.name === null) await auth.reject(request, notForAnyone, 'unknown')
+  }
 
   app.get(
     '/keys',
@@ -34,9 +46,10 @@ export function keyRoutes(app: Api, service: Service): void {
         response: { 201: answers.madeKey },
       },
     },
-    async ({ body, caller }, reply) => {
+    async (request, reply) => {
+      const { body, caller } = request
       const { name, role, expires_in_seconds, telegram_id: telegramId, discord_id: discordId } = body
-      if (telegramId !== undefined || discordId !== undefined) assertIsKnown(caller)
+      if (telegramId !== undefined || discordId !== undefined) await assertIsKnown(request)
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
       const asked = { name, role, expiresInMs, telegramId, discordId }
       const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
@@ -95,21 +108,14 @@ export function keyRoutes(app: Api, service: Service): void {
         response: { 200: answers.person },
       },
     },
-    async ({ params, body, caller }) => {
-      assertIsKnown(caller)
+    async (request) => {
+      const { params, body, caller } = request
+      await assertIsKnown(request)
       const asked = { name: params.name, telegramId: body?.telegram_id, discordId: body?.discord_id }
       const { person } = granted(await people.setPerson(asked, byOf(caller)))
       return personView(person)
     },
   )
-}
-
-/** Who is who outlasts the time in which everyone is let in, so it is not for everyone to say. */
-function assertIsKnown({ name }: Caller): void {
-  if (name !== null) return
-  const sentence =
-    "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'holdpoint people set'."
-  throw new Problem('forbidden', sentence)
 }
 
 function byOf({ name }: Caller): By {

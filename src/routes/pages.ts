@@ -259,7 +259,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       decision: isOver ? null : why === null ? { form } : { why },
       message: message ?? (done === null ? null : { kind: 'done', text: done }),
       stateUrl: isOver ? null : `${path}/state`,
-      signInUrl: isSignedIn || people.isOpen() ? null : signInUrl(`/view/${confirmation.id}`),
+      signInUrl: isSignedIn || people.isOpen() || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
       backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
     })
   }

@@ -68,8 +68,10 @@ export function quoted(text: string, kind: string, room: Room): Markup {
 // More marks on one letter than any script needs: they would be drawn over the lines around, or far to the side.
 const tooManyMarks = '(?<=[\\p{M}\\u0e33\\u0eb3]{8})[\\p{M}\\u0e33\\u0eb3]'
 
-// More empty lines, or spaces, than any text needs: what follows would be out of sight.
-const gap = '\\n(?:[\\r\\t\\p{Zs}]*\\n){3,}|(?<![\\t\\p{Zs}])[\\t\\p{Zs}]{100,}'
+// More empty lines, or spaces, than any text needs: what follows would be out of sight. What joins letters, and so is not
+// always hidden, makes them no less empty.
+const blank = '[\\r\\t\\p{Zs}\\u200c\\u200d\\ufe0e\\ufe0f]'
+const gap = `\\n(?:${blank}*\\n){3,}|(?<!${blank})(?=[\\t\\p{Zs}])${blank}{100,}`
 const never = '(?!)'
 
 const runsOf = (gaps: string, ...kinds: string[]) => new RegExp(`(${gaps})|(${kinds.join('|')})\\2*`, 'gu')

@@ -65,6 +65,8 @@ export const script = `'use strict'
 
     main.replaceWith(fresh)
     document.title = from.title
+    const header = document.querySelector('header')
+    if (!header.contains(focused)) header.replaceWith(document.adoptNode(from.querySelector('header')))
     const skip = from.querySelector('.skip')
     if (skip !== null) document.querySelector('.skip').replaceWith(document.adoptNode(skip))
     // A page that answered a form is now one that was asked for: loading it again sends nothing.
@@ -122,10 +124,14 @@ export const script = `'use strict'
     const text = hadChoice
       ? 'This page has changed. Look at it again, and choose your decision again.'
       : 'This page has changed. Look at it again before you decide.'
+    tell(text)
+  }
+
+  function tell(text) {
     const notice = document.createElement('p')
     notice.className = 'notice changed'
     notice.textContent = text
-    form.prepend(notice)
+    ;(form === null ? main : form).prepend(notice)
     say(text)
   }
 
@@ -216,7 +222,7 @@ export const script = `'use strict'
           const isNews = String(news.version) !== version
           pause = isNews && !(await renew()) ? Math.min(pause * 2, 60000) : 1000
         } else if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) {
-          return
+          return tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
         } else pause = Math.min(pause * 2, 60000)
       } catch {
         if (signal.aborted) continue

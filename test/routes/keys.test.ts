@@ -889,6 +889,8 @@ t.test('while the service is open nobody says over HTTP who is who', async (t) =
     t.match(await built.call('POST', '/keys', asked), { status: 403, body: { code: 'forbidden' } })
   }
   t.match(await built.call('GET', '/people'), { body: { count: 0 } })
+  const told = (await built.events()).filter(({ type }) => type === 'rejected')
+  t.equal(told.length, 3, 'who tried is on record')
   t.equal((await built.call('POST', '/keys', { name: 'alice', role: 'operator' })).status, 201)
 })
 
