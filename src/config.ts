@@ -114,7 +114,7 @@ export const settings = {
     flag: 'flood-limit',
     env: 'CONFIRMATION_FLOOD_LIMIT',
     takes: 'N',
-    help: 'requests per minute with one key, or from one address without; 0 turns it off',
+    help: 'requests per minute with one key or link, or from one address without; 0 turns it off',
     default: 60_000,
     schema: whole(0, 1_000_000_000),
   },
