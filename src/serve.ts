@@ -1,6 +1,7 @@
 // The running service: open the store, listen, drain on SIGTERM.
 import type { RequestListener } from 'node:http'
 import { buildApp } from './app.js'
+import { systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
 import { isRefusal } from './core/refusal.js'
 import { listen, listenLocally, localSocket } from './listen.js'
@@ -8,6 +9,7 @@ import { createLogger, type Logger, logStream } from './log.js'
 import { loadRules } from './rules.js'
 import type { Service } from './service/service.js'
 import { openSqliteStore } from './store/sqlite.js'
+import { onThread } from './store/writing.js'
 import { version } from './version.js'
 
 /** Requests get most of the ten seconds that a supervisor allows; what remains is for the chats and the database. */
@@ -23,8 +25,9 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   for (const warning of warnings) log.warn(warning)
   const rules = config.policy === undefined ? null : loadRules(config.policy)
   rules?.warnings.forEach((warning) => log.warn({ policy: config.policy }, warning))
-  const store = openSqliteStore(config.dbPath)
-  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, { store, log, rules })
+  const clock = systemClock()
+  const store = openSqliteStore(config.dbPath, onThread, clock.now)
+  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, { store, clock, log, rules })
   const { expired, pending, unsent } = await service.start()
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()

@@ -16,7 +16,7 @@ import * as answers from '../src/routes/answers.js'
 import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite.js'
 import type { Store } from '../src/store/store.js'
-import { onThisThread } from '../src/store/writing.js'
+import { onThisThread, type OpenWriting } from '../src/store/writing.js'
 
 /** 2026-01-01T00:00:00Z, where every test clock starts. */
 export const t0 = Date.UTC(2026, 0, 1)
@@ -146,6 +146,7 @@ export interface BuildOptions {
   newId?: () => string
   baseUrl?: string
   wrapStore?: (store: Store) => Store
+  openWriting?: OpenWriting
   /** The text of a rules file. */
   rules?: string
   /** What is to be added before the app is ready, after which nothing can be. */
@@ -158,7 +159,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   const clock = options.clock ?? manualClock()
   const logged: Record<string, unknown>[] = []
   const log = pino({ level: 'debug' }, { write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>) })
-  const opened = openSqliteStore(dbPath, onThisThread)
+  const opened = openSqliteStore(dbPath, options.openWriting ?? onThisThread, clock.now)
   const store = options.wrapStore?.(opened) ?? opened
   const holdpoint = await buildApp(configFor(dbPath, options.config), {
     store,

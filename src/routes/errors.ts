@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
-import { StoreUnavailable } from '../store/store.js'
+import { OutcomeUnknown, StoreUnavailable } from '../store/store.js'
 
 type HttpCode =
   | 'not_json'
@@ -18,6 +18,7 @@ type HttpCode =
   | 'headers_too_large'
   | 'request_timeout'
   | 'internal_error'
+  | 'outcome_unknown'
   | 'storage_unavailable'
   | 'shutting_down'
 
@@ -68,6 +69,7 @@ export const problems = {
   headers_too_large: { status: 431, title: 'Headers too large' },
   internal_error: { status: 500, title: 'Internal error' },
   contended: { status: 503, title: 'Contended' },
+  outcome_unknown: { status: 503, title: 'Outcome unknown' },
   storage_unavailable: { status: 503, title: 'Storage unavailable' },
   shutting_down: { status: 503, title: 'Shutting down' },
 } as const satisfies Record<ProblemCode, { status: number; title: string }>
@@ -152,6 +154,10 @@ export function toProblem(error: Error): Problem {
     // What is wrong with the whole and not with a field of it: there is no body.
     if (issue === undefined || (issue.path.length === 0 && issue.code !== 'unrecognized_keys')) return notJson()
     return new Problem('invalid_request', issue.message)
+  }
+  if (error instanceof OutcomeUnknown) {
+    const sentence = 'The disk failed during the commit; nobody can say yet whether it stands. Do not act; look again.'
+    return new Problem('outcome_unknown', sentence)
   }
   if (error instanceof StoreUnavailable) {
     return new Problem(

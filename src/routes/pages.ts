@@ -3,7 +3,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Link } from '../access/key.js'
 import { anyone, type Caller, may } from '../access/role.js'
-import { asOf } from '../core/confirmation.js'
 import type { Confirmation, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { flawOfVoter } from '../core/vote.js'
@@ -240,9 +239,8 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
   }
 
   function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): string {
-    const { path, voter, obstacle, isSignedIn, message = null, entered = {} } = seen
+    const { confirmation, path, voter, obstacle, isSignedIn, message = null, entered = {} } = seen
     const now = service.now()
-    const confirmation = asOf(seen.confirmation, now)
     const isOver = confirmation.resolution !== null
     const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.

@@ -2,7 +2,6 @@
 import type { Link } from '../access/key.js'
 import { type Caller, isOwn, mayRead } from '../access/role.js'
 import * as audit from '../audit/event.js'
-import type { Clock } from '../clock.js'
 import { claim, report, resolve } from '../core/confirmation.js'
 import type { Confirmation, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
@@ -12,11 +11,12 @@ import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
 import type { People } from './people.js'
-import { type Attempt, rejection, replace, settle, unknown } from './settle.js'
+import { only, type Present } from './present.js'
+import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
 
 export interface DecideDeps {
   store: Store
-  clock: Clock
+  present: Present
   grants: Grants
   hide: Hide
   /** What counts of it now. */
@@ -49,7 +49,7 @@ export interface Executed {
   confirmation: Confirmation
 }
 
-export function createDecide({ store, clock, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
+export function createDecide({ store, present, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
   /** `isProven`: whoever does this has shown who they are, and does not live on everyone being let in. */
   function change<T>(
     id: string,
@@ -57,8 +57,8 @@ export function createDecide({ store, clock, grants, hide, counted, people, appr
     rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
   ) {
     const attempt = async () => {
-      const found = await store.confirmation(id)
-      return found === undefined ? { answer: unknown(id) } : rule(counted(found), clock.now())
+      const { found, now } = await present(() => store.confirmation(id), only)
+      return found === undefined ? { answer: unknown(id) } : rule(counted(found), now)
     }
     return settle<T>(store, attempt, isProven ? undefined : people.isOpen)
   }
@@ -91,7 +91,7 @@ export function createDecide({ store, clock, grants, hide, counted, people, appr
       const { action, digest } = found
       return { answer: confirmation, change: rejection(confirmation, about, { action, digest, verdict }) }
     }
-    const change = replace(found, confirmation, audit.voted(confirmation, now), now)
+    const change = replaceInTime(found, confirmation, audit.voted(confirmation, now), now)
     if (remember === null) return { change, answer: { confirmation, grant: null } }
     const sessionKey = remember === 'session' ? found.sessionKey : null
     if (!found.terms.mayWhitelist) return refuseGrant(found.action, found.terms.risk, sessionKey, about)
@@ -118,7 +118,7 @@ export function createDecide({ store, clock, grants, hide, counted, people, appr
       const who = caller.name ?? by ?? (found.requester.trim() || 'agent')
       const confirmation = resolve(found, { status: 'cancelled', by: who, at: now, via, reason }, approvalMs)
       if (isRefusal(confirmation)) return { answer: confirmation }
-      const change = replace(found, confirmation, audit.resolved(confirmation, now), now)
+      const change = replaceInTime(found, confirmation, audit.resolved(confirmation, now), now)
       return { change, answer: { confirmation, grant: null } }
     })
   }
@@ -153,7 +153,7 @@ export function createDecide({ store, clock, grants, hide, counted, people, appr
         const attempt = { actor, at: now, via, confirmationId: id }
         return { answer: confirmation, change: rejection(confirmation, attempt, { action, digest, ...about }) }
       }
-      const change = replace(found, confirmation, audit.execution(confirmation, now, via), now)
+      const change = replaceInTime(found, confirmation, audit.execution(confirmation, now, via), now)
       return { change, answer: { confirmation } }
     })
   }

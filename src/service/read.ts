@@ -7,6 +7,7 @@ import { type Confirmation, type Delivery, isOutcome } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import type { ConfirmationFilter, Cursor, EventFilter, Page, Store } from '../store/store.js'
 import type { Hide } from './hide.js'
+import { only, type Present } from './present.js'
 import { unknown } from './settle.js'
 import { createTurnstile } from './turnstile.js'
 import type { Bell, Watch } from './watch.js'
@@ -33,6 +34,7 @@ export interface ReadDeps {
   store: Store
   clock: Clock
   watch: Watch
+  present: Present
   hide: Hide
   /** What counts of it now. */
   counted: (confirmation: Confirmation) => Confirmation
@@ -40,14 +42,14 @@ export interface ReadDeps {
   settleLapsed: () => Promise<void>
 }
 
-export function createRead({ store, clock, watch, hide, counted, settleLapsed }: ReadDeps) {
+export function createRead({ store, clock, watch, present, hide, counted, settleLapsed }: ReadDeps) {
   const turnstile = createTurnstile()
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
-    const confirmation = await store.confirmation(id)
-    if (confirmation === undefined) return unknown(id)
-    if (!mayRead(caller, confirmation)) return hide(id, caller, 'http')
-    return { confirmation: asOf(counted(confirmation), clock.now()), deliveries: await store.deliveries(id) }
+    const { found, now } = await present(() => store.confirmation(id), only)
+    if (found === undefined) return unknown(id)
+    if (!mayRead(caller, found)) return hide(id, caller, 'http')
+    return { confirmation: asOf(counted(found), now), deliveries: await store.deliveries(id) }
   }
 
   /**
@@ -87,9 +89,8 @@ export function createRead({ store, clock, watch, hide, counted, settleLapsed }:
       const end = clock.now() + ms
       for (;;) {
         bell.hush()
-        const found = await turnstile.run(() => store.confirmation(id))
+        const { found, now } = await present(() => turnstile.run(() => store.confirmation(id)), only)
         if (found === undefined) return unknown(id)
-        const now = clock.now()
         const current = asOf(found, now)
         if (current.version !== version || now >= end || bell.isOver()) return { version: current.version }
         await bell.sleep(Math.min(end, dueAt(current) ?? end) - now)
@@ -147,8 +148,10 @@ export function createRead({ store, clock, watch, hide, counted, settleLapsed }:
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
     await settleLapsed()
-    const page = await store.confirmations(filter, order, limit, after)
-    const now = clock.now()
+    const { found: page, now } = await present(
+      () => store.confirmations(filter, order, limit, after),
+      ({ items }) => items,
+    )
     const items = page.items.map((one) => asOf(counted(one), now))
     return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
   }

@@ -12,6 +12,7 @@ import { createGrants } from './grants.js'
 import { createHide } from './hide.js'
 import { createLinks } from './links.js'
 import { createPeople } from './people.js'
+import { createPresent } from './present.js'
 import { createRead } from './read.js'
 import { rejection } from './settle.js'
 import { createSubmit, type SubmitDeps } from './submit.js'
@@ -40,6 +41,7 @@ export function createService(deps: ServiceDeps) {
   const { store, clock, newId, rateLimit, chance } = deps
   let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
   const watch = createWatch(store, clock)
+  const present = createPresent(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
   /** What was voted while everyone was let in, nobody has voted. */
   const counted = (confirmation: Confirmation) => (people.isOpen() ? confirmation : withProvenVotes(confirmation))
@@ -64,8 +66,8 @@ export function createService(deps: ServiceDeps) {
     },
     stop,
     ...submitting,
-    ...createRead({ store, clock, watch, hide, counted, settleLapsed }),
-    ...createDecide({ ...deps, grants, hide, counted, people }),
+    ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
+    ...createDecide({ ...deps, present, grants, hide, counted, people }),
     ...createLinks(store, clock, chance),
     people,
     grant: grants.grant,
@@ -91,6 +93,8 @@ export function createService(deps: ServiceDeps) {
     },
     /** Those that stand. A page may be short: what was given while everyone was let in counts no more. */
     async grants(limit: number, after: Cursor | null) {
+      // One that is over now may have been used before.
+      await store.settledBefore(clock.now())
       const page = await store.grants(clock.now(), limit, after)
       return { ...page, items: page.items.filter(grants.doesCount) }
     },

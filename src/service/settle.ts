@@ -1,5 +1,6 @@
 // The one loop behind every verb, and the changes that several verbs make.
 import * as audit from '../audit/event.js'
+import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/routing.js'
@@ -51,6 +52,11 @@ export function replace(found: Confirmation, record: Confirmation, event: audit.
     writes: [{ kind: 'confirmation', expect: found.version, record }, ...(isEnd ? callBack(record, now) : [])],
     events: [event],
   }
+}
+
+/** The same by somebody's doing, which must come before time changes the record: whoever is told of that is told for good. */
+export function replaceInTime(found: Confirmation, record: Confirmation, event: audit.NewEvent, now: number): Change {
+  return { ...replace(found, record, event, now), before: dueAt(asOf(found, now)) ?? undefined }
 }
 
 /** Attempts on what is forbidden are on record; mistakes are only answered. */

@@ -216,6 +216,7 @@ export function createSubmit(deps: SubmitDeps) {
           ...callBack(confirmation, now),
         ],
         events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
+        before: grant.expiresAt ?? undefined,
       },
       answer: { confirmation, rate: { ...window.peek(windowOf(action), now, limit), ...limit }, isReplay: false },
     }
@@ -328,7 +329,7 @@ function deniedBefore({ id, resolution }: Confirmation, holdsMs: number, now: nu
   })
 }
 
-/** Several changes as one. Uses of a grant add up, so that the last one is not given twice. */
+/** Several changes as one, by the earliest deadline. Uses of a grant add up, so that the last one is not given twice. */
 function merge(changes: Change[]): Change | undefined {
   const [first, ...events] = changes.flatMap((change) => change.events)
   if (first === undefined) return undefined
@@ -339,7 +340,8 @@ function merge(changes: Change[]): Change | undefined {
     else writes.push(write)
   }
   for (const [grantId, count] of uses) writes.push({ kind: 'use', grantId, count })
-  return { writes, events: [first, ...events] }
+  const before = Math.min(...changes.map((change) => change.before ?? Infinity))
+  return { writes, events: [first, ...events], ...(before === Infinity ? {} : { before }) }
 }
 
 function createPlan(): Plan {

@@ -1,5 +1,6 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import Database from 'better-sqlite3'
+import { systemClock } from '../clock.js'
 import { statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -47,6 +48,7 @@ import {
   type Due,
   type EventFilter,
   type EventPage,
+  OutcomeUnknown,
   type Page,
   type Store,
   StoreUnavailable,
@@ -64,6 +66,8 @@ const maxPageBytes = 8 * 1024 * 1024
 /** Bounds how many rows one listing reads when its filters match few of them, and one page of events: many may ask. */
 const maxRowsRead = 5000
 const maxEventsRead = 1000
+/** How long after a failed commit the next one is tried that settles what came of it. */
+const settleRetryMs = 1000
 
 interface Waiting {
   change: Change | 'probe'
@@ -72,7 +76,12 @@ interface Waiting {
   fail(error: Error): void
 }
 
-export function openSqliteStore(path: string, openWriting: OpenWriting = onThread): Store {
+/** `now` is the service's clock, by which deadlines of changes are judged. */
+export function openSqliteStore(
+  path: string,
+  openWriting: OpenWriting = onThread,
+  now: () => number = systemClock().now,
+): Store {
   const { file, db, release } = openDatabase(path)
   const sql = prepare(db)
   const writer = openWriting(file, settleGroup, failAll)
@@ -81,20 +90,57 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
   const granted = new Set(sql.grantedActions.all() as string[])
   let queue: Waiting[] = []
   let writing: Waiting[] = []
+  /** When the group that is being written was sent, and whoever waits for its end. */
+  let began = 0
+  let whenOver: (() => void)[] = []
   let closing: (() => void) | null = null
+  /** Records of which a failed commit may have written another state than can be read here. */
+  const unknown = new Set<string>()
+  let settling: NodeJS.Timeout | null = null
 
   function settleGroup(outcomes: PackedOutcome[]): void {
     const group = writing
+    const waiting = whenOver
     writing = []
+    whenOver = []
+    noteUnknown(group, outcomes)
     // The next group is on its way before this one's callers are told.
     send()
     group.forEach((one, index) => settle(one, outcomes[index]!))
+    waiting.forEach((go) => go())
+    closeIfDone()
+  }
+
+  function closeIfDone(): void {
     if (closing !== null && queue.length === 0 && writing.length === 0) closing()
+  }
+
+  /** A commit that is on disk has taken the place of the one that failed before it. */
+  function noteUnknown(group: Waiting[], outcomes: PackedOutcome[]): void {
+    if (outcomes.some((outcome) => typeof outcome === 'number')) unknown.clear()
+    const failed = group.filter((_, index) => isUnknown(outcomes[index]!))
+    for (const { change } of failed) {
+      if (change !== 'probe') for (const record of change.writes.flatMap(recordsOf)) unknown.add(record)
+    }
+    if (unknown.size > 0) settleSoon()
+  }
+
+  /** Tries a commit, again and again until there is one. */
+  function settleSoon(): void {
+    settling ??= setTimeout(() => {
+      settling = null
+      if (unknown.size > 0 && closing === null) enqueue('probe').catch(settleSoon)
+    }, settleRetryMs).unref()
+  }
+
+  function assertKnown(record: string): void {
+    if (unknown.has(record)) throw new OutcomeUnknown(`a failed commit may have changed ${record}`)
   }
 
   /** A writer that dies without a word leaves nobody waiting; the process goes down with it. */
   function failAll(error: Error): void {
-    for (const one of [...writing, ...queue]) one.fail(error)
+    for (const one of writing) one.fail(new OutcomeUnknown(error.message))
+    for (const one of queue) one.fail(error)
     throw error
   }
 
@@ -109,11 +155,17 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
     })
   }
 
+  /** The writer is idle, so this is when the transaction begins: what comes too late for its deadline stays out. */
   function send(): void {
     if (writing.length > 0 || queue.length === 0) return
-    writing = queue.slice(0, maxGroup)
+    began = now()
+    const group = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
-    writer.start(writing.map(({ packed }) => packed))
+    writing = group.filter(({ change }) => !isLate(change, began))
+    for (const { change, done } of group) if (isLate(change, began)) done('conflict')
+    if (writing.length > 0) writer.start(writing.map(({ packed }) => packed))
+    else if (queue.length > 0) send()
+    else closeIfDone()
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {
@@ -130,17 +182,22 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
   return {
     commit: enqueue,
 
+    settledBefore: (at) =>
+      writing.length > 0 && began < at ? new Promise((go) => void whenOver.push(go)) : Promise.resolve(),
+
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
 
     confirmation: read((id: string) => {
+      assertKnown(id)
       const row = sql.confirmation.get(id) as ConfirmationRow | undefined
       return row && toConfirmation(row)
     }),
 
     standing: read((id: string) => {
+      assertKnown(id)
       const row = sql.standing.get(id) as [string, number, number, number, string] | undefined
       if (row === undefined) return undefined
       const [status, createdAt, deadline, size, requester] = row
@@ -196,6 +253,7 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
     }),
 
     grants: read((now: number, limit: number, after: Cursor | null): Page<Grant> => {
+      assertKnown(anyGrant)
       const [createdAt, arrival] = after ?? [Number.MAX_SAFE_INTEGER, 0]
       const rows = sql.liveGrants.all({ now, createdAt, arrival, limit: limit + 1 }) as [...Cursor, ...GrantRow][]
       const last = rows[limit - 1]
@@ -252,7 +310,7 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
       if (closing !== null) return
       await new Promise<void>((resolve) => {
         closing = resolve
-        if (queue.length === 0 && writing.length === 0) resolve()
+        closeIfDone()
       })
       await writer.close()
       release()
@@ -282,6 +340,7 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
       if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
         return { items, next: place }
       const confirmation = toConfirmation(row)
+      assertKnown(confirmation.id)
       if (matches(confirmation, filter)) items.push(confirmation)
       count += 1
       place = [key, arrival]
@@ -428,6 +487,23 @@ function filterValues({ types, ...filter }: EventFilter): Record<string, string 
   return { ...open, ...given, types: types === undefined ? null : JSON.stringify(types) }
 }
 
+/** All grants are read together, so that one that is in doubt stands for all. */
+const anyGrant = 'the whitelist'
+
+/** What a failed write leaves in doubt. */
+function recordsOf(write: Write): string[] {
+  if (write.kind === 'confirmation') return [write.record.id]
+  return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
+}
+
+function isUnknown(outcome: PackedOutcome): boolean {
+  return typeof outcome === 'object' && outcome.isUnknown === true
+}
+
+function isLate(change: Change | 'probe', now: number): boolean {
+  return change !== 'probe' && change.before !== undefined && now >= change.before
+}
+
 function pack(change: Change | 'probe'): PackedChange {
   if (change === 'probe') return { writes: [['probe']], events: [] }
   return { writes: change.writes.map(packWrite), events: change.events.map(fromEvent) }
@@ -472,7 +548,8 @@ function read<A extends unknown[], T>(query: (...args: A) => T): (...args: A) =>
 }
 
 /** What SQLite reports is the disk's or the file's fault; a broken constraint is ours. */
-function toError({ error, code }: { error: string; code: string }): Error {
+function toError({ error, code, isUnknown = false }: { error: string; code: string; isUnknown?: boolean }): Error {
+  if (isUnknown) return new OutcomeUnknown(`${error} (${code})`)
   if (code === '' || code.startsWith('SQLITE_CONSTRAINT')) return new Error(`${error} ${code}`.trim())
   return new StoreUnavailable(`${error} (${code})`)
 }

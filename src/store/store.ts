@@ -22,6 +22,8 @@ export type Write =
 export interface Change {
   writes: Write[]
   events: [NewEvent, ...NewEvent[]]
+  /** Until when it may be made: a conflict if the clock has reached that when its transaction begins. */
+  before?: number | undefined
 }
 
 export interface Committed {
@@ -85,9 +87,16 @@ export interface EventPage {
 export interface Store {
   /**
    * Commits the change if every expectation holds. Resolves only when it is on disk, with the events numbered;
-   * `conflict` means that nothing was written. Throws StoreUnavailable when the database cannot be written.
+   * `conflict` means that nothing was written. Throws StoreUnavailable when the database cannot be written, and
+   * OutcomeUnknown when it failed so that nobody can tell; until a later commit or a restart has settled that, so does
+   * whoever reads one of the records concerned.
    */
   commit(change: Change): Promise<Committed | 'conflict'>
+  /**
+   * Resolves when every transaction that began before `at` has ended. Whoever then reads at a time from `at` on has read
+   * all that could still be done before it.
+   */
+  settledBefore(at: number): Promise<void>
 
   /** Calls the listener after each commit, in commit order, before the committer resumes. */
   subscribe(listener: (committed: Committed) => void): () => void
@@ -163,6 +172,11 @@ export interface Store {
 /** The database cannot be written or read now: full, read-only, failing. Nothing was changed. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+}
+
+/** The disk failed in the middle of a commit, which may or may not be there after a crash. A later commit undoes it. */
+export class OutcomeUnknown extends StoreUnavailable {
+  override name = 'OutcomeUnknown'
 }
 
 /** The database cannot be opened; the message says why and what to do. */

@@ -34,8 +34,8 @@ export interface PackedChange {
   events: EventRow[]
 }
 
-/** The number of the change's first event, or why there is none. */
-export type PackedOutcome = number | 'conflict' | { error: string; code: string }
+/** The number of the change's first event, or why there is none; `isUnknown`: it may be there after a crash. */
+export type PackedOutcome = number | 'conflict' | { error: string; code: string; isUnknown?: boolean }
 
 export interface Writer {
   /** What came of each, in order. Never throws. */
@@ -145,13 +145,23 @@ export function openWriter(file: string): Writer {
         for (const event of events) sql.insertEvent.run(...event, ++seq)
         return first
       })
-      sql.commit.run()
+      commit()
       lastSeq = seq
       return outcomes
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
       // Somebody else may have appended: the next attempt counts from what is there.
       if (!isOutage(error)) lastSeq = sql.lastSeq.get() as number
+      throw error
+    }
+  }
+
+  function commit(): void {
+    try {
+      sql.commit.run()
+    } catch (error) {
+      // What was written may be whole on the disk although it was not confirmed: after a crash SQLite would find it there.
+      if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_IOERR')) throw new CommitFailed(error)
       throw error
     }
   }
@@ -240,14 +250,26 @@ export function openWriter(file: string): Writer {
   return { write: writeAll, close: () => db.close() }
 }
 
+/** A commit that the disk did not confirm. */
+class CommitFailed extends Error {
+  readonly code: string
+
+  constructor({ message, code }: InstanceType<typeof Database.SqliteError>) {
+    super(message)
+    this.code = code
+  }
+}
+
 function isTaken(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)
 }
 
 function isOutage(error: unknown): boolean {
+  if (error instanceof CommitFailed) return true
   return error instanceof Database.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT')
 }
 
 function pack(error: unknown): PackedOutcome {
+  if (error instanceof CommitFailed) return { error: error.message, code: error.code, isUnknown: true }
   return { error: (error as Error).message, code: error instanceof Database.SqliteError ? error.code : '' }
 }
