@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
-import { StoreUnavailable } from '../store/store.js'
+import { StoreDisplaced, StoreUnavailable } from '../store/store.js'
 
 type HttpCode =
   | 'not_json'
@@ -152,6 +152,12 @@ export function toProblem(error: Error): Problem {
     // What is wrong with the whole and not with a field of it: there is no body.
     if (issue === undefined || (issue.path.length === 0 && issue.code !== 'unrecognized_keys')) return notJson()
     return new Problem('invalid_request', issue.message)
+  }
+  if (error instanceof StoreDisplaced) {
+    return new Problem(
+      'storage_unavailable',
+      'The database was removed or replaced while Holdpoint ran, so nothing more is taken. Put it back or restore a backup, and restart Holdpoint.',
+    )
   }
   if (error instanceof StoreUnavailable) {
     return new Problem(

@@ -4,6 +4,7 @@ import { statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 import { openDatabase } from './open.js'
+import { displaced } from './place.js'
 import {
   confirmationColumns,
   type ConfirmationRow,
@@ -26,6 +27,7 @@ import {
   keyedColumns,
   type KeyedRow,
   type KeyRow,
+  lastTime,
   linkColumns,
   type LinkRow,
   personColumns,
@@ -49,6 +51,7 @@ import {
   type EventPage,
   type Page,
   type Store,
+  StoreDisplaced,
   StoreUnavailable,
   type Write,
 } from './store.js'
@@ -73,7 +76,7 @@ interface Waiting {
 }
 
 export function openSqliteStore(path: string, openWriting: OpenWriting = onThread): Store {
-  const { file, db, release } = openDatabase(path)
+  const { file, db, hadKeys, release } = openDatabase(path)
   const sql = prepare(db)
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
@@ -128,6 +131,8 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
   }
 
   return {
+    hadKeys,
+
     commit: enqueue,
 
     subscribe(listener) {
@@ -228,8 +233,9 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
     events: read((after: number, limit: number, filter: EventFilter = {}, maxBytes = maxPageBytes): EventPage => {
       const last = sql.lastSeq.get() as number
       const { confirmationId } = filter
-      // Numbers have no gaps, so a range of them bounds how many rows are looked at.
-      const end = confirmationId === undefined ? Math.min(last, after + maxEventsRead) : last
+      // A range of numbers bounds how many rows are looked at. It begins with the next there is: a restore leaves a gap.
+      const next = (sql.nextSeq.get(after) as number | undefined) ?? last
+      const end = confirmationId === undefined ? Math.min(last, next + maxEventsRead - 1) : last
       const values = { after, end, limit: limit + 1, ...filterValues(filter) }
       const statement = confirmationId === undefined ? sql.eventsInRange : sql.eventsOfConfirmation
       const rows = takeSome(
@@ -243,6 +249,8 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
     }),
 
     lastSeq: read(() => sql.lastSeq.get() as number),
+
+    lastTime: read(() => sql.lastTime.get() as number),
 
     async probe() {
       await enqueue('probe')
@@ -418,6 +426,8 @@ function prepare(db: Database.Database) {
       WHERE confirmation_id = @confirmationId AND seq > @after AND seq <= @end AND ${eventMatches}
       ORDER BY seq LIMIT @limit`),
     lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
+    nextSeq: value('SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT 1'),
+    lastTime: value(lastTime),
   }
 }
 
@@ -474,5 +484,6 @@ function read<A extends unknown[], T>(query: (...args: A) => T): (...args: A) =>
 /** What SQLite reports is the disk's or the file's fault; a broken constraint is ours. */
 function toError({ error, code }: { error: string; code: string }): Error {
   if (code === '' || code.startsWith('SQLITE_CONSTRAINT')) return new Error(`${error} ${code}`.trim())
+  if (code === displaced) return new StoreDisplaced(error)
   return new StoreUnavailable(`${error} (${code})`)
 }

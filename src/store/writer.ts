@@ -1,5 +1,7 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
 import Database from 'better-sqlite3'
+import { mark } from './marker.js'
+import { Outage, watchPlace } from './place.js'
 import type {
   ConfirmationRow,
   DeliveryRow,
@@ -115,6 +117,8 @@ export function openWriter(file: string): Writer {
   }
 
   let lastSeq = sql.lastSeq.get() as number
+  const assertInPlace = watchPlace(file)
+  let isMarked = false
 
   function writeAll(group: PackedChange[]): PackedOutcome[] {
     try {
@@ -145,8 +149,11 @@ export function openWriter(file: string): Writer {
         for (const event of events) sql.insertEvent.run(...event, ++seq)
         return first
       })
+      assertInPlace()
       sql.commit.run()
       lastSeq = seq
+      // Once more: nothing is acknowledged that went into a file which is no longer there.
+      assertInPlace()
       return outcomes
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
@@ -217,6 +224,8 @@ export function openWriter(file: string): Writer {
         return
       }
       case 'insertKey':
+        // Before the commit: a marker without a key keeps everyone out, a key without one might let everyone in later.
+        if (!isMarked) markClosed()
         sql.insertKey.run(...change[1])
         return
       case 'updateKey': {
@@ -237,6 +246,15 @@ export function openWriter(file: string): Writer {
     }
   }
 
+  function markClosed(): void {
+    try {
+      mark(file)
+      isMarked = true
+    } catch (error) {
+      throw new Outage((error as Error).message, 'MARKER')
+    }
+  }
+
   return { write: writeAll, close: () => db.close() }
 }
 
@@ -245,9 +263,11 @@ function isTaken(error: unknown): boolean {
 }
 
 function isOutage(error: unknown): boolean {
+  if (error instanceof Outage) return true
   return error instanceof Database.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT')
 }
 
 function pack(error: unknown): PackedOutcome {
-  return { error: (error as Error).message, code: error instanceof Database.SqliteError ? error.code : '' }
+  const isCoded = error instanceof Database.SqliteError || error instanceof Outage
+  return { error: (error as Error).message, code: isCoded ? error.code : '' }
 }
