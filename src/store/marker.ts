@@ -6,7 +6,7 @@ const sentence = `Holdpoint: there was a key in the database beside this file, s
 when the database is lost. If it is: holdpoint restore FILE, or holdpoint keys add --name NAME --role admin.
 `
 
-function markerOf(file: string): string {
+export function markerOf(file: string): string {
   return `${file}.closed`
 }
 

@@ -50,7 +50,7 @@ export function openDatabase(path: string): OpenDatabase {
 }
 
 /** One name for one file, however it was spelled, so that the lock cannot be walked around. */
-function locate(path: string): string {
+export function locate(path: string): string {
   try {
     makeFolder(dirname(path))
     // Made here if need be: a link to a file that is not there yet has no real path.
@@ -62,7 +62,7 @@ function locate(path: string): string {
 }
 
 /** Level by level: Node's own recursion never ends where a folder exists that can hold no other, as in /proc. */
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   if (existsSync(path)) return
   makeFolder(dirname(path))
   mkdirSync(path, { mode: 0o700 })
@@ -72,7 +72,7 @@ function makeFolder(path: string): void {
  * An exclusive transaction on an empty file beside the database. The kernel drops it when the process ends, however
  * it ends, and the database itself stays readable to others.
  */
-function takeLock(file: string): Database.Database {
+export function takeLock(file: string): Database.Database {
   let lock: Database.Database | undefined
   try {
     lock = new Database(`${file}.lock`, { timeout: 0 })
@@ -132,7 +132,7 @@ function harden(db: Database.Database): void {
   }
 }
 
-function migrate(db: Database.Database): void {
+export function migrate(db: Database.Database): void {
   const seen = db.pragma('user_version', { simple: true }) as number
   db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
     digestOf({ action, details, requester, sessionKey }),
