@@ -178,8 +178,8 @@ function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean, con
   if (isJson) return print(JSON.stringify(answer.keys, null, 2))
   if (answer.count === 0) {
     const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
-    const means = isOpen ? 'the service is open to everyone on this machine' : 'make one with holdpoint keys add'
-    return tell(`There is no key: ${means}.`)
+    const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
+    return tell(`There is no key: ${isOpen ? means : 'nobody is let in. Make one with holdpoint keys add'}.`)
   }
   const rows = answer.keys.map((key) => [
     key.id,

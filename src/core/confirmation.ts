@@ -119,7 +119,8 @@ export function claim(
 export function endOpen(confirmation: Confirmation, by: string, reason: string, now: number): Confirmation {
   const current = asOf(confirmation, now)
   const { resolution, execution } = current
-  if (resolution === null) return next(current, { resolution: { status: 'cancelled', by, at: now, via: 'system', reason } })
+  if (resolution === null)
+    return next(current, { resolution: { status: 'cancelled', by, at: now, via: 'system', reason } })
   return execution?.state === 'unclaimed' ? next(current, { execution: { ...execution, state: 'lapsed' } }) : current
 }
 

@@ -91,10 +91,10 @@ export function takeLock(file: string): Database.Database {
 
 /** By another name, another Holdpoint would find another lock. */
 function refuseOtherNames(file: string): void {
-  const { nlink } = statSync(file)
-  if (nlink <= 1) return
+  const found = statSync(file)
+  if (!found.isFile() || found.nlink === 1) return
   throw new StoreRefused(
-    `The database ${file} has ${nlink} names (hard links), and through another one a second Holdpoint could write to it. ` +
+    `The database ${file} has ${found.nlink} names (hard links), and through another one a second Holdpoint could write to it. ` +
       'Remove the others, or make a copy with cp and use that.',
   )
 }

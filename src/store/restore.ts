@@ -86,7 +86,7 @@ export async function restoreDatabase(
     syncFile(ready)
     // Before the keys are in place, or gone.
     if (replaced.hadKeys || isMarked(ready)) mark(file)
-    const kept = keep(file, replaced.keys !== null)
+    const kept = keep(file, folder, replaced.keys !== null)
     for (const made of [ready, `${file}.lock`, markerOf(file)]) giveToOwner(file, made)
     renameSync(ready, file)
     syncFolder(dirname(file))
@@ -188,14 +188,16 @@ function begin(db: Database.Database, seq: number, describe: (found: Found) => N
  * Keeps a copy of what is replaced, and leaves nothing beside it that would be read into its successor. Until that is in its
  * place, the old one is in its own.
  */
-function keep(file: string, isWhole: boolean): string | null {
-  const kept = `${file}.replaced-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`
+function keep(file: string, folder: string, isWhole: boolean): string | null {
+  const kept = `${file}.replaced-${new Date().toISOString().replace(/[-:.]/g, '')}`
   const isThere = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0
   if (isThere) {
     if (isWhole) takeInLog(file)
-    copyFileSync(file, kept, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-    giveToOwner(file, kept)
-    syncFile(kept)
+    const copy = join(folder, 'kept')
+    copyFileSync(file, copy, constants.COPYFILE_FICLONE)
+    giveToOwner(file, copy)
+    syncFile(copy)
+    renameSync(copy, kept)
   }
   // The log of one that is damaged belongs to what is kept.
   const beside = ['-wal', '-shm', '-journal'].filter((end) => existsSync(`${file}${end}`))
