@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
-import { type Config, isLoopback } from './config.js'
+import { type Config, isLoopback, mayBeOpen } from './config.js'
 import { stringify } from './core/json.js'
 import type { ChannelName } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
@@ -104,8 +104,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     reportMs: config.reportTimeout * 1000,
     firstChannel: chats[0]?.name ?? 'log',
     flawOfCallback,
-    // Where others can reach it, a service without a key lets nobody in.
-    mayBeOpen: isLoopback(config.host),
+    mayBeOpen: mayBeOpen(config),
   })
   const metrics = createMetrics(store, service)
   logEvents(store, log)

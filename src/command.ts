@@ -30,6 +30,12 @@ export const commands = {
     },
   },
   'people list': { help: 'list everyone there is', options: { json: { takes: '', help: 'as JSON' } } },
+  backup: { argument: 'FILE', help: 'copy the database, also while it is in use, into a new file', options: {} },
+  restore: {
+    argument: 'FILE',
+    help: 'put a backup in the place of the database, while no service runs; the old one is kept',
+    options: {},
+  },
   'policy check': { argument: 'FILE', help: 'say everything that is wrong with a file of rules', options: {} },
   'policy explain': {
     argument: 'ACTION',
@@ -55,7 +61,8 @@ export interface Order {
 /** The command, or null for serving. */
 export function readOrder(words: string[], problems: string[]): Order | null {
   if (words.length === 0 || (words.length === 1 && words[0] === 'serve')) return null
-  const name = words.slice(0, 2).join(' ')
+  const length = Object.hasOwn(commands, words[0]!) ? 1 : 2
+  const name = words.slice(0, length).join(' ')
   if (!Object.hasOwn(commands, name)) {
     const kinds = Object.keys(commands).filter((one) => one.startsWith(`${name} `))
     if (kinds.length > 0) {
@@ -68,9 +75,9 @@ export function readOrder(words: string[], problems: string[]): Order | null {
     return null
   }
   const { argument: wanted } = commands[name as CommandName] as Command
-  const [argument, ...more] = words.slice(2)
+  const [argument, ...more] = words.slice(length)
   if (wanted !== undefined && (argument ?? '').trim() === '') problems.push(`${name}: say which ${wanted}`)
-  const excess = wanted === undefined ? words.slice(2) : more
+  const excess = wanted === undefined ? words.slice(length) : more
   if (excess.length > 0) problems.push(`${excess[0]}: ${name} takes no such argument; see --help`)
   return { name: name as CommandName, argument: argument ?? '', options: {} }
 }

@@ -94,6 +94,14 @@ export const settings = {
     help: 'SQLite database; default $HERMES_HOME/confirmation_audit.db, with HERMES_HOME defaulting to ~/.hermes',
     schema: text,
   },
+  auth: {
+    flag: 'auth',
+    env: 'CONFIRMATION_AUTH',
+    takes: 'auto|keys',
+    help: 'keys: never open, not even while there is no key; auto: open on loopback until there was one',
+    default: 'auto',
+    schema: z.enum(['auto', 'keys'], { error: 'must be auto or keys' }),
+  },
   rateLimit: {
     flag: 'rate-limit',
     env: 'CONFIRMATION_RATE_LIMIT',
@@ -300,6 +308,11 @@ export function readInvocation(argv: string[], env: Env): Invocation {
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase()
   return bare === 'localhost' || bare === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(bare)
+}
+
+/** Whether everyone is let in for as long as there was never a key: nowhere that others can reach. */
+export function mayBeOpen({ host, auth }: Config): boolean {
+  return auth === 'auto' && isLoopback(host)
 }
 
 export const helpText = `Holdpoint holds an agent's irreversible actions until a person approves or denies them.

@@ -3,7 +3,6 @@ import type { RequestListener } from 'node:http'
 import { buildApp } from './app.js'
 import { systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
-import { isRefusal } from './core/refusal.js'
 import { listen, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger, logStream } from './log.js'
 import { loadRules } from './rules.js'
@@ -34,7 +33,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     throw error
   })
   // Only now: a start that comes to nothing must not use up the one time that the key is shown.
-  if (!isLoopback(config.host)) await makeFirstKey(service, log)
+  if (!isLoopback(config.host) && config.auth === 'auto') await makeFirstKey(service, log)
   const closeLocal = await listenForOwner(config, routeLocal, log)
   startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
@@ -50,6 +49,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} messages still to be sent`,
   )
   if (service.people.isOpen()) sayOpen(config, log)
+  else if (!service.people.hasKeys()) sayShut(service, log)
   if (config.callbackSecret === undefined && (await store.nextDelivery('callback', 0)) !== undefined) {
     log.warn(
       'agents wait to be called back, which takes CONFIRMATION_CALLBACK_SECRET; until it is set, they go on waiting',
@@ -79,8 +79,9 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   process.on('SIGHUP', () => void reloadRules(config, service, log))
 }
 
+const advice = 'make a key: holdpoint keys add --name NAME --role admin'
+
 function sayOpen({ publicUrl }: Config, log: Logger): void {
-  const advice = 'make a key: holdpoint keys add --name NAME --role admin'
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) {
     log.warn(
       { auth: 'open', publicUrl },
@@ -89,14 +90,21 @@ function sayOpen({ publicUrl }: Config, log: Logger): void {
   } else log.warn({ auth: 'open' }, `there is no key yet, so everyone on this machine may approve; ${advice}`)
 }
 
+function sayShut({ people }: Service, log: Logger): void {
+  if (people.hasLostKeys()) {
+    log.error(
+      { auth: 'keys' },
+      'the database has no key, but there was one: the database, or only its -wal file, was lost or replaced. Nobody is let ' +
+        `in. Stop and restore a backup: holdpoint restore FILE. Or ${advice}`,
+    )
+  } else log.warn({ auth: 'keys' }, `there is no key yet, and nobody is let in without one; ${advice}`)
+}
+
 /** Where others can reach it, the service is never open: it makes the key to everything itself, and shows it once. */
 async function makeFirstKey({ people }: Service, log: Logger): Promise<void> {
-  if (people.hasKeys()) return
-  // Somebody may have been named like that before there was a key.
-  const name = ['admin', 'owner', 'first key'].find((one) => people.isFree(one)) ?? 'administrator of this service'
-  const asked = { name, role: 'admin' as const, expiresInMs: null }
-  const made = await people.addKey(asked, { actor: 'system:first-start', via: 'system' })
-  if (isRefusal(made)) throw new Error(made.sentence)
+  // Where keys were lost it is no first start: that is said instead, and the owner decides how to go on.
+  if (people.hasKeys() || people.hasLostKeys()) return
+  const made = await people.addAdmin({ actor: 'system:first-start', via: 'system' })
   // However quiet the log is told to be, this is the only chance to see it.
   log
     .child({}, { level: 'warn' })

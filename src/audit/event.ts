@@ -31,6 +31,7 @@ export const eventTypes = [
   'key_rotated',
   'person_changed',
   'rules_loaded',
+  'restored',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -262,4 +263,12 @@ export function personChanged(
 
 export function rulesLoaded(at: number, data: { rules: number; sha256: string }): NewEvent {
   return { type: 'rules_loaded', at, actor: 'system:rules', via: 'system', confirmationId: null, data }
+}
+
+/** What signs for everything that a restore ends. */
+export const restorer = 'system:restore'
+
+/** A backup took the place of the database; what follows is what that ended. */
+export function restored(at: number, data: Record<string, unknown>): NewEvent {
+  return { type: 'restored', at, actor: restorer, via: 'system', confirmationId: null, data }
 }

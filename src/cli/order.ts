@@ -1,15 +1,16 @@
-// The commands beside serving: keys and people, over the database's own socket; rules, which need no service.
-import { existsSync } from 'node:fs'
+// The commands beside serving: keys and people, over the database's own socket; backups and rules, which need no service.
+import { existsSync, realpathSync } from 'node:fs'
 import { request } from 'node:http'
 import { chatIdPattern, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
 import { roles } from '../access/role.js'
 import type { Order } from '../command.js'
-import { type Config, ConfigProblems } from '../config.js'
+import { type Config, ConfigProblems, mayBeOpen } from '../config.js'
 import { visibleLine } from '../core/text.js'
 import { localSocket } from '../listen.js'
 import { createPolicy } from '../policy/rules.js'
 import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
 import { loadRules, readText } from '../rules.js'
+import { isMarked } from '../store/marker.js'
 import { checkRules, explainAction, flawOfDetails } from './policy.js'
 
 /** The command cannot be carried out; the message says why. */
@@ -24,11 +25,14 @@ type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>
 export interface Output {
   print(text: string): void
   tell(text: string): void
+  /** What is true for a moment, on a terminal alone. */
+  show?(text: string): void
 }
 
 const standard: Output = {
   print: (text) => void process.stdout.write(`${text.trimEnd()}\n`),
   tell: (text) => void process.stderr.write(`${text}\n`),
+  ...(process.stderr.isTTY ? { show: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
 }
 
 /** Answers the exit code. */
@@ -54,7 +58,7 @@ export async function carryOut(order: Order, config: Config, output: Output = st
     }
     case 'keys list':
       await withCall(config, output, async (call) =>
-        listKeys(output, await call<KeyList>('GET', '/keys'), options.json === true),
+        listKeys(output, await call<KeyList>('GET', '/keys'), options.json === true, config),
       )
       return 0
     case 'keys revoke':
@@ -75,6 +79,13 @@ export async function carryOut(order: Order, config: Config, output: Output = st
         tell(`${name} is known.`)
       }
       await withCall(config, output, set, true)
+      return 0
+    }
+    case 'backup':
+    case 'restore': {
+      // Only now: it is most of the program.
+      const { makeBackup, restore } = await import('./backup.js')
+      await (name === 'backup' ? makeBackup : restore)(config, argument, output)
       return 0
     }
     case 'people list':
@@ -163,9 +174,13 @@ function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso 
   print(key)
 }
 
-function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean): void {
+function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean, config: Config): void {
   if (isJson) return print(JSON.stringify(answer.keys, null, 2))
-  if (answer.count === 0) return tell('There is no key: the service is open to everyone on this machine.')
+  if (answer.count === 0) {
+    const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
+    const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
+    return tell(`There is no key: ${isOpen ? means : 'nobody is let in. Make one with holdpoint keys add'}.`)
+  }
   const rows = answer.keys.map((key) => [
     key.id,
     key.name,

@@ -15,7 +15,7 @@ export async function withService(config: Config, use: (socket: string) => Promi
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
   try {
     const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger })
-    await service.people.start()
+    await service.startPeople()
     await app.ready()
     const socket = join(folder, 'socket')
     const close = await listenLocally(socket, routeLocal)

@@ -112,6 +112,18 @@ export function claim(
   return next(current, { execution: { ...execution, state: 'claimed', claimedAt: now, reportBy: now + reportMs } })
 }
 
+/**
+ * Ends what may still lead to an act: what is pending is withdrawn, an approval lapses. What is claimed stays as it is: it may
+ * have been done, and can be reported.
+ */
+export function endOpen(confirmation: Confirmation, by: string, reason: string, now: number): Confirmation {
+  const current = asOf(confirmation, now)
+  const { resolution, execution } = current
+  if (resolution === null)
+    return next(current, { resolution: { status: 'cancelled', by, at: now, via: 'system', reason } })
+  return execution?.state === 'unclaimed' ? next(current, { execution: { ...execution, state: 'lapsed' } }) : current
+}
+
 /** How the act went. Late is better than never; twice is not. */
 export function report(
   confirmation: Confirmation,

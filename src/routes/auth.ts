@@ -25,6 +25,10 @@ declare module 'fastify' {
 /** Refused attempts that are looked into and put on record, per address or name. More are refused unseen. */
 const refusals = { max: 30, windowMs: 60_000 }
 
+/** To whoever comes before there is a key, or after all were lost with the database. */
+export const noKeyYet =
+  "This service asks for a key, and it has none: whoever runs it makes one with 'holdpoint keys add --name NAME --role admin'."
+
 /** By which way an attempt came, and on which confirmation, where the path does not tell. */
 interface Target {
   via: Via
@@ -91,7 +95,7 @@ export function authenticate(
       secret === null
         ? "This service asks for a key: send the header 'Authorization: Bearer KEY'."
         : 'This key is not known, or no longer good. Ask an administrator for a new one.'
-    return reject(request, refuse('unauthorized', sentence), 'unknown')
+    return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), 'unknown')
   }
 
   async function reject(...attempt: Parameters<Auth['note']>): Promise<never> {

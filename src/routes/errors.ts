@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
-import { OutcomeUnknown, StoreUnavailable } from '../store/store.js'
+import { OutcomeUnknown, StoreDisplaced, StoreUnavailable } from '../store/store.js'
 
 type HttpCode =
   | 'not_json'
@@ -158,6 +158,12 @@ export function toProblem(error: Error): Problem {
   if (error instanceof OutcomeUnknown) {
     const sentence = 'The disk failed during the commit; nobody can say yet whether it stands. Do not act; look again.'
     return new Problem('outcome_unknown', sentence)
+  }
+  if (error instanceof StoreDisplaced) {
+    return new Problem(
+      'storage_unavailable',
+      'The database was removed or replaced while Holdpoint ran, so nothing more is taken. Put it back or restore a backup, and restart Holdpoint.',
+    )
   }
   if (error instanceof StoreUnavailable) {
     return new Problem(

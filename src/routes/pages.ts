@@ -14,7 +14,7 @@ import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../web/page.js'
 import type { Api } from './api.js'
-import type { Auth } from './auth.js'
+import { type Auth, noKeyYet } from './auth.js'
 import { cookieOf, sessionCookie, setCookie } from './cookie.js'
 import { granted, Problem, problemOf, problems, sendProblem, toProblem } from './errors.js'
 import { createForms, type Fields, pathOf } from './form.js'
@@ -159,7 +159,8 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
 
     pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
       const { next, undecided } = request.query
-      return html(reply, signIn(request, reply, safePath(next), undecided === undefined ? null : signedOut))
+      const whyNot = people.hasKeys() || people.isOpen() ? null : noKeyYet
+      return html(reply, signIn(request, reply, safePath(next), undecided === undefined ? whyNot : signedOut))
     })
 
     pages.post('/login', { config, bodyLimit }, async (request, reply) => {

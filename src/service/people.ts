@@ -6,7 +6,7 @@ import { may, type Caller, type Role } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Via } from '../core/model.js'
-import { type Refusal, refuse } from '../core/refusal.js'
+import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/text.js'
 import type { Store, Write } from '../store/store.js'
 import { type Attempt, settle } from './settle.js'
@@ -42,7 +42,7 @@ export interface By {
 
 export type People = ReturnType<typeof createPeople>
 
-/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: everyone is let in as long as there is no key. */
+/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: everyone is let in as long as there never was a key. */
 export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
   const people = new Map<string, Person>()
   const keys = new Map<string, Key>()
@@ -69,7 +69,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   function isOpen(): boolean {
-    return mayBeOpen && keys.size === 0 && !isClosing
+    return mayBeOpen && !store.hadKeys && keys.size === 0 && !isClosing
   }
 
   async function start(): Promise<void> {
@@ -115,6 +115,19 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
         }
       }),
     )
+  }
+
+  /** A key to everything, for a name that nobody has: somebody may be called admin without having a key. */
+  async function addAdmin(by: By): Promise<MadeKey> {
+    const name = ['admin', 'owner', 'first key'].find(isFree) ?? 'administrator of this service'
+    const made = await addKey({ name, role: 'admin', expiresInMs: null }, by)
+    if (isRefusal(made)) throw new Error(made.sentence)
+    return made
+  }
+
+  /** Nobody else has this name, or one that looks like it. */
+  function isFree(name: string): boolean {
+    return ![...people.keys()].some((other) => skeleton(other) === skeleton(name))
   }
 
   function make({ name, role, expiresInMs }: NewKey, { actor }: By, now: number): MadeKey {
@@ -239,6 +252,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     /** No key was ever made, so everyone on this machine is let in. */
     isOpen,
     hasKeys: () => keys.size > 0,
+    /** There was a key, and there is none: the database was lost, or its log was. */
+    hasLostKeys: () => store.hadKeys && keys.size === 0,
     holderOf,
     /** Whether a key that was good is good still. */
     holderOfKey: (id: string) => {
@@ -246,13 +261,12 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
       return key === undefined ? null : holder(key)
     },
     addKey,
+    addAdmin,
     revokeKey,
     rotateKey,
     setPerson,
     byTelegram,
     isPerson: (name: string) => people.has(name),
-    /** Nobody else has this name, or one that looks like it. */
-    isFree: (name: string) => ![...people.keys()].some((other) => skeleton(other) === skeleton(name)),
     mayDecide,
     people: () => [...people.values()],
     keys: () => [...keys.values()].sort((a, b) => a.createdAt - b.createdAt),

@@ -15,6 +15,7 @@ import { createPeople } from './people.js'
 import { createPresent } from './present.js'
 import { createRead } from './read.js'
 import { rejection } from './settle.js'
+import { keepEnded } from './setback.js'
 import { createSubmit, type SubmitDeps } from './submit.js'
 import { createSweep } from './sweep.js'
 import { createWatch } from './watch.js'
@@ -54,10 +55,17 @@ export function createService(deps: ServiceDeps) {
   const noteRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
 
+  /** As much as whoever changes keys and people must know. */
+  async function startPeople(): Promise<void> {
+    await people.start()
+    await keepEnded(store, clock)
+  }
+
   return {
+    startPeople,
     /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
     async start(): Promise<{ expired: number; pending: number; unsent: number }> {
-      await people.start()
+      await startPeople()
       await startSubmitting()
       const expired = await startSweeping()
       if (deps.rules !== null) await noteRules(deps.rules)

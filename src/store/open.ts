@@ -1,8 +1,9 @@
 // Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { digestOf } from '../core/digest.js'
+import { isMarked, mark } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
 import { StoreRefused } from './store.js'
 
@@ -11,6 +12,7 @@ export interface OpenDatabase {
   file: string
   /** For reading. */
   db: Database.Database
+  hadKeys: boolean
   release(): void
 }
 
@@ -18,10 +20,17 @@ export function openDatabase(path: string): OpenDatabase {
   const file = locate(path)
   const lock = takeLock(file)
   let db: Database.Database | undefined
+  let hadKeys: boolean
   try {
+    refuseOtherNames(file)
     db = new Database(file, { timeout: 5000 })
     harden(db)
     migrate(db)
+    const hasKeys = (db.prepare('SELECT count(*) FROM keys').pluck().get() as number) > 0
+    hadKeys = isMarked(file)
+    // A key from before there were markers.
+    if (hasKeys && !hadKeys) mark(file)
+    hadKeys ||= hasKeys
     db.pragma('query_only = ON')
   } catch (error) {
     db?.close()
@@ -32,6 +41,7 @@ export function openDatabase(path: string): OpenDatabase {
   return {
     file,
     db: opened,
+    hadKeys,
     release() {
       opened.close()
       lock.close()
@@ -40,7 +50,7 @@ export function openDatabase(path: string): OpenDatabase {
 }
 
 /** One name for one file, however it was spelled, so that the lock cannot be walked around. */
-function locate(path: string): string {
+export function locate(path: string): string {
   try {
     makeFolder(dirname(path))
     // Made here if need be: a link to a file that is not there yet has no real path.
@@ -52,7 +62,7 @@ function locate(path: string): string {
 }
 
 /** Level by level: Node's own recursion never ends where a folder exists that can hold no other, as in /proc. */
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   if (existsSync(path)) return
   makeFolder(dirname(path))
   mkdirSync(path, { mode: 0o700 })
@@ -62,7 +72,7 @@ function makeFolder(path: string): void {
  * An exclusive transaction on an empty file beside the database. The kernel drops it when the process ends, however
  * it ends, and the database itself stays readable to others.
  */
-function takeLock(file: string): Database.Database {
+export function takeLock(file: string): Database.Database {
   let lock: Database.Database | undefined
   try {
     lock = new Database(`${file}.lock`, { timeout: 0 })
@@ -77,6 +87,16 @@ function takeLock(file: string): Database.Database {
     }
     throw explain(error, file)
   }
+}
+
+/** By another name, another Holdpoint would find another lock. */
+function refuseOtherNames(file: string): void {
+  const found = statSync(file)
+  if (!found.isFile() || found.nlink === 1) return
+  throw new StoreRefused(
+    `The database ${file} has ${found.nlink} names (hard links), and through another one a second Holdpoint could write to it. ` +
+      'Remove the others, or make a copy with cp and use that.',
+  )
 }
 
 function harden(db: Database.Database): void {
@@ -112,7 +132,7 @@ function harden(db: Database.Database): void {
   }
 }
 
-function migrate(db: Database.Database): void {
+export function migrate(db: Database.Database): void {
   const seen = db.pragma('user_version', { simple: true }) as number
   db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
     digestOf({ action, details, requester, sessionKey }),

@@ -214,6 +214,13 @@ export type EventRow = [
   data: string,
 ]
 
+/**
+ * The latest time on record. Commits may overtake each other, by seconds; what is further ahead of the last one is from before
+ * the clock was set back, and was dealt with then.
+ */
+export const lastTime = `SELECT coalesce(max(at), 0) FROM events WHERE seq > (SELECT max(seq) FROM events) - 100
+  AND at <= (SELECT at FROM events WHERE seq = (SELECT max(seq) FROM events)) + 60000`
+
 export function toEvent([at, type, actor, via, confirmationId, data, seq]: [...EventRow, seq: number]): RecordedEvent {
   return { seq, at, type, actor, via, confirmationId, data }
 }

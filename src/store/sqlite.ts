@@ -5,6 +5,7 @@ import { statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
 import { openDatabase } from './open.js'
+import { displaced } from './place.js'
 import {
   confirmationColumns,
   type ConfirmationRow,
@@ -27,6 +28,7 @@ import {
   keyedColumns,
   type KeyedRow,
   type KeyRow,
+  lastTime,
   linkColumns,
   type LinkRow,
   personColumns,
@@ -51,6 +53,7 @@ import {
   OutcomeUnknown,
   type Page,
   type Store,
+  StoreDisplaced,
   StoreUnavailable,
   type Write,
 } from './store.js'
@@ -82,7 +85,7 @@ export function openSqliteStore(
   openWriting: OpenWriting = onThread,
   now: () => number = systemClock().now,
 ): Store {
-  const { file, db, release } = openDatabase(path)
+  const { file, db, hadKeys, release } = openDatabase(path)
   const sql = prepare(db)
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
@@ -180,6 +183,8 @@ export function openSqliteStore(
   }
 
   return {
+    hadKeys,
+
     commit: enqueue,
 
     settledBefore: (at) =>
@@ -286,8 +291,9 @@ export function openSqliteStore(
     events: read((after: number, limit: number, filter: EventFilter = {}, maxBytes = maxPageBytes): EventPage => {
       const last = sql.lastSeq.get() as number
       const { confirmationId } = filter
-      // Numbers have no gaps, so a range of them bounds how many rows are looked at.
-      const end = confirmationId === undefined ? Math.min(last, after + maxEventsRead) : last
+      // A range of numbers bounds how many rows are looked at. It begins with the next there is: a restore leaves a gap.
+      const next = (sql.nextSeq.get(after) as number | undefined) ?? last
+      const end = confirmationId === undefined ? Math.min(last, next + maxEventsRead - 1) : last
       const values = { after, end, limit: limit + 1, ...filterValues(filter) }
       const statement = confirmationId === undefined ? sql.eventsInRange : sql.eventsOfConfirmation
       const rows = takeSome(
@@ -301,6 +307,8 @@ export function openSqliteStore(
     }),
 
     lastSeq: read(() => sql.lastSeq.get() as number),
+
+    lastTime: read(() => sql.lastTime.get() as number),
 
     async probe() {
       await enqueue('probe')
@@ -477,6 +485,8 @@ function prepare(db: Database.Database) {
       WHERE confirmation_id = @confirmationId AND seq > @after AND seq <= @end AND ${eventMatches}
       ORDER BY seq LIMIT @limit`),
     lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
+    nextSeq: value('SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT 1'),
+    lastTime: value(lastTime),
   }
 }
 
@@ -551,5 +561,6 @@ function read<A extends unknown[], T>(query: (...args: A) => T): (...args: A) =>
 function toError({ error, code, isUnknown = false }: { error: string; code: string; isUnknown?: boolean }): Error {
   if (isUnknown) return new OutcomeUnknown(`${error} (${code})`)
   if (code === '' || code.startsWith('SQLITE_CONSTRAINT')) return new Error(`${error} ${code}`.trim())
+  if (code === displaced) return new StoreDisplaced(error)
   return new StoreUnavailable(`${error} (${code})`)
 }

@@ -85,6 +85,9 @@ export interface EventPage {
 }
 
 export interface Store {
+  /** When it was opened, there was or had been a key: in this database, or in one that was lost from its place. */
+  hadKeys: boolean
+
   /**
    * Commits the change if every expectation holds. Resolves only when it is on disk, with the events numbered;
    * `conflict` means that nothing was written. Throws StoreUnavailable when the database cannot be written, and
@@ -162,6 +165,8 @@ export interface Store {
   events(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
   /** The number of the last event; 0 before the first. */
   lastSeq(): Promise<number>
+  /** The latest time on record, by the clock as it last ran; 0 before the first event. */
+  lastTime(): Promise<number>
 
   /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
   probe(): Promise<void>
@@ -177,6 +182,11 @@ export class StoreUnavailable extends Error {
 /** The disk failed in the middle of a commit, which may or may not be there after a crash. A later commit undoes it. */
 export class OutcomeUnknown extends StoreUnavailable {
   override name = 'OutcomeUnknown'
+}
+
+/** The database was removed or replaced while it was in use. Nothing more is written to it; a restart looks at what is there. */
+export class StoreDisplaced extends StoreUnavailable {
+  override name = 'StoreDisplaced'
 }
 
 /** The database cannot be opened; the message says why and what to do. */

@@ -1,5 +1,7 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
 import Database from 'better-sqlite3'
+import { mark } from './marker.js'
+import { Outage, watchPlace } from './place.js'
 import type {
   ConfirmationRow,
   DeliveryRow,
@@ -115,6 +117,8 @@ export function openWriter(file: string): Writer {
   }
 
   let lastSeq = sql.lastSeq.get() as number
+  const assertInPlace = watchPlace(file)
+  let isMarked = false
 
   function writeAll(group: PackedChange[]): PackedOutcome[] {
     try {
@@ -156,12 +160,18 @@ export function openWriter(file: string): Writer {
     }
   }
 
+  /**
+   * What the disk did not confirm may be whole on it all the same, and be found after a crash. What went into a file that is
+   * no longer in its place may come back with that file.
+   */
   function commit(): void {
+    assertInPlace()
     try {
       sql.commit.run()
+      assertInPlace()
     } catch (error) {
-      // What was written may be whole on the disk although it was not confirmed: after a crash SQLite would find it there.
-      if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_IOERR')) throw new CommitFailed(error)
+      const { message, code } = error as Error & { code: string }
+      if (error instanceof Outage || code.startsWith('SQLITE_IOERR')) throw new Outage(message, code, true)
       throw error
     }
   }
@@ -227,6 +237,8 @@ export function openWriter(file: string): Writer {
         return
       }
       case 'insertKey':
+        // Before the commit: a marker without a key keeps everyone out, a key without one might let everyone in later.
+        if (!isMarked) markClosed()
         sql.insertKey.run(...change[1])
         return
       case 'updateKey': {
@@ -247,17 +259,16 @@ export function openWriter(file: string): Writer {
     }
   }
 
-  return { write: writeAll, close: () => db.close() }
-}
-
-/** A commit that the disk did not confirm. */
-class CommitFailed extends Error {
-  readonly code: string
-
-  constructor({ message, code }: InstanceType<typeof Database.SqliteError>) {
-    super(message)
-    this.code = code
+  function markClosed(): void {
+    try {
+      mark(file)
+      isMarked = true
+    } catch (error) {
+      throw new Outage((error as Error).message, 'MARKER')
+    }
   }
+
+  return { write: writeAll, close: () => db.close() }
 }
 
 function isTaken(error: unknown): boolean {
@@ -265,11 +276,12 @@ function isTaken(error: unknown): boolean {
 }
 
 function isOutage(error: unknown): boolean {
-  if (error instanceof CommitFailed) return true
+  if (error instanceof Outage) return true
   return error instanceof Database.SqliteError && !error.code.startsWith('SQLITE_CONSTRAINT')
 }
 
 function pack(error: unknown): PackedOutcome {
-  if (error instanceof CommitFailed) return { error: error.message, code: error.code, isUnknown: true }
-  return { error: (error as Error).message, code: error instanceof Database.SqliteError ? error.code : '' }
+  const isCoded = error instanceof Database.SqliteError || error instanceof Outage
+  const isUnknown = error instanceof Outage && error.isUnknown
+  return { error: (error as Error).message, code: isCoded ? error.code : '', ...(isUnknown ? { isUnknown } : {}) }
 }

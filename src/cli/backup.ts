@@ -1,0 +1,66 @@
+// A backup of the database, and a backup in its place.
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../clock.js'
+import type { Config } from '../config.js'
+import { type Ended, endAll } from '../service/restore.js'
+import { backUp } from '../store/backup.js'
+import { restoreDatabase } from '../store/restore.js'
+import type { Output } from './order.js'
+
+/** What is over sooner needs no progress. */
+const patienceMs = 1000
+
+export async function makeBackup({ dbPath }: Config, file: string, output: Output): Promise<void> {
+  process.umask(0o077)
+  const { bytes, events } = await withProgress(output, (progress) => backUp(dbPath, file, progress))
+  output.print(`Backed up ${dbPath} to ${file}: ${size(bytes)}, ${count(events, 'event')}, checked.`)
+}
+
+export async function restore({ dbPath }: Config, file: string, output: Output): Promise<void> {
+  const { tell, print } = output
+  process.umask(0o077)
+  const clock = systemClock()
+  let ended: Ended | undefined
+  const restored = await withProgress(output, (progress) =>
+    restoreDatabase(
+      dbPath,
+      file,
+      async (copy, replaced) => {
+        ended = await endAll(copy, replaced, clock, () => randomBytes(48).toString('hex'))
+      },
+      progress,
+    ),
+  )
+  const { pending, unclaimed, grants, links, keys, made } = ended!
+  const { bytes, events, nextSeq, kept } = restored
+  tell(`Restored ${file} to ${dbPath}: ${size(bytes)}, ${count(events, 'event')}; the history goes on with ${nextSeq}.`)
+  tell(
+    `Ended: ${count(pending, 'pending request')}, ${count(unclaimed, 'approval')}, ${count(links, 'link')}, ` +
+      `${count(grants, 'whitelist entry', 'whitelist entries')}, ${count(keys, 'key')}. What was claimed can still be reported.`,
+  )
+  if (kept !== null) tell(`What was there is kept as ${kept}.`)
+  if (made === null) return
+  tell(`No other key is good: this one is for ${made.key.person}, admin. Keep it now: it is not shown again.`)
+  print(made.secret)
+}
+
+async function withProgress<T>({ show }: Output, run: (progress: (done: number) => void) => Promise<T>): Promise<T> {
+  const start = performance.now()
+  let isShown = false
+  const result = await run((done) => {
+    if (performance.now() - start < patienceMs) return
+    isShown = true
+    show?.(`${Math.floor(done * 100)} % copied; then it is checked …`)
+  })
+  if (isShown) show?.('')
+  return result
+}
+
+function size(bytes: number): string {
+  const mebibytes = bytes / 1024 / 1024
+  return mebibytes < 1 ? `${Math.ceil(bytes / 1024)} KiB` : `${mebibytes.toFixed(1)} MiB`
+}
+
+function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
+}

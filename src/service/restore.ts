@@ -1,0 +1,99 @@
+// What a backup must not bring back: whatever could still let something pass that was ended, or answered otherwise, after it
+// was made.
+import { type Key, stateOf } from '../access/key.js'
+import * as audit from '../audit/event.js'
+import type { Clock } from '../clock.js'
+import { endOpen } from '../core/confirmation.js'
+import type { Confirmation } from '../core/model.js'
+import type { Copy, Found, Replaced } from '../store/restore.js'
+import type { Change, Store } from '../store/store.js'
+import type { Grant } from '../whitelist/grant.js'
+import { createPeople, type MadeKey } from './people.js'
+import { liveGrants } from './setback.js'
+import { replace } from './settle.js'
+
+export interface Ended extends Found {
+  keys: number
+  /** The key of an administrator, where no other is left. */
+  made: MadeKey | null
+}
+
+const reason = 'the database was restored from a backup'
+const batch = 500
+
+export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chance: () => string): Promise<Ended> {
+  const now = clock.now()
+  const lost = copy.keys.filter((key) => key.revokedAt === null && !isStillGood(key, replaced, now))
+  const found = copy.begin((found) =>
+    audit.restored(now, {
+      backup_last_seq: copy.lastSeq,
+      replaced_last_seq: replaced.lastSeq,
+      requests_ended: found.pending,
+      approvals_lapsed: found.unclaimed,
+      grants_revoked: found.grants,
+      links_ended: found.links,
+      messages_dropped: found.unsent,
+      keys_revoked: lost.map(({ id }) => id),
+    }),
+  )
+  const store = copy.open()
+  try {
+    await endConfirmations(store, now)
+    // Also what is over by now: the clock may be set back.
+    const grants = await liveGrants(store, 0)
+    await Promise.all([
+      ...grants.map((grant) => commit(store, endGrant(grant, now))),
+      ...lost.map((key) => commit(store, endKey(key, now))),
+    ])
+    const people = createPeople(store, clock, chance, false)
+    await people.start()
+    const isClosed = replaced.hadKeys || people.hasKeys()
+    const isShut = isClosed && !people.keys().some((key) => stateOf(key, now) === 'live')
+    const made = isShut ? await people.addAdmin({ actor: audit.restorer, via: 'system' }) : null
+    return { ...found, keys: lost.length, made }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Only if the replaced database says so. A key whose place was taken since is as good as revoked. */
+function isStillGood({ id, replacedBy }: Key, { keys, lastTime }: Replaced, now: number): boolean {
+  const key = keys?.find((one) => one.id === id)
+  return key !== undefined && key.replacedBy === replacedBy && stateOf(key, Math.max(now, lastTime)) === 'live'
+}
+
+async function endConfirmations(store: Store, now: number): Promise<void> {
+  for (;;) {
+    // Whatever time could still change; what is claimed stays.
+    const open = await store.lapsed(Number.MAX_SAFE_INTEGER, batch)
+    const changes = open.filter(({ execution }) => execution?.state !== 'claimed').map((one) => end(one, now))
+    if (changes.length === 0) return
+    await Promise.all(changes.map((change) => commit(store, change)))
+  }
+}
+
+function end(found: Confirmation, now: number): Change {
+  const record = endOpen(found, audit.restorer, reason, now)
+  const event = audit.lapsed(record, now)
+  return replace(found, record, record.execution === null ? event : { ...event, actor: audit.restorer }, now)
+}
+
+function endGrant(grant: Grant, now: number): Change {
+  const record = { ...grant, version: grant.version + 1, revokedAt: now }
+  return {
+    writes: [{ kind: 'grant', expect: grant.version, record }],
+    events: [audit.revoked(grant, audit.restorer, now, 'system')],
+  }
+}
+
+function endKey(key: Key, now: number): Change {
+  const record = { ...key, version: key.version + 1, revokedAt: now }
+  return {
+    writes: [{ kind: 'key', expect: key.version, record }],
+    events: [audit.keyChanged('key_revoked', record, { actor: audit.restorer, via: 'system', at: now }, { reason })],
+  }
+}
+
+async function commit(store: Store, change: Change): Promise<void> {
+  if ((await store.commit(change)) === 'conflict') throw new Error('somebody else writes to the copy')
+}

@@ -1,0 +1,46 @@
+// When the clock was set back while the service was down, what had ended by the latest time on record stays ended: keys and
+// whitelist entries are written down as such. (Confirmations from the future are due, which the sweep writes down.)
+import * as audit from '../audit/event.js'
+import type { Clock } from '../clock.js'
+import type { Change, Cursor, Store } from '../store/store.js'
+import type { Grant } from '../whitelist/grant.js'
+
+const reason = 'it had ended before the clock was set back'
+
+/** Once, at the start: in one process time never runs back. */
+export async function keepEnded(store: Store, clock: Clock): Promise<void> {
+  const now = clock.now()
+  const latest = await store.lastTime()
+  if (now >= latest) return
+  const hadEnded = ({ expiresAt }: { expiresAt: number | null }) => expiresAt !== null && expiresAt <= latest
+  const keys = (await store.keys()).filter((key) => key.revokedAt === null && hadEnded(key))
+  const grants = (await liveGrants(store, now)).filter(hadEnded)
+  const by = { actor: 'system:clock', via: 'system', at: now } as const
+  // All at once: the first event after the setback is the latest time on record from then on.
+  const [first, ...rest] = [
+    ...keys.map((key) => audit.keyChanged('key_revoked', key, by, { reason })),
+    ...grants.map((grant) => audit.revoked(grant, by.actor, now, by.via)),
+  ]
+  if (first === undefined) return
+  const ended = <T extends { version: number }>(one: T) => ({ ...one, version: one.version + 1, revokedAt: now })
+  const change: Change = {
+    writes: [
+      ...keys.map((key) => ({ kind: 'key' as const, expect: key.version, record: ended(key) })),
+      ...grants.map((grant) => ({ kind: 'grant' as const, expect: grant.version, record: ended(grant) })),
+    ],
+    events: [first, ...rest],
+  }
+  if ((await store.commit(change)) === 'conflict') throw new Error('somebody else writes to the database')
+}
+
+/** The grants that stand at this time, all of them. */
+export async function liveGrants(store: Store, now: number): Promise<Grant[]> {
+  const found: Grant[] = []
+  let place: Cursor | null = null
+  do {
+    const page: Awaited<ReturnType<Store['grants']>> = await store.grants(now, 500, place)
+    found.push(...page.items)
+    place = page.next
+  } while (place !== null)
+  return found
+}

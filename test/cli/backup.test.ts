@@ -1,0 +1,500 @@
+// A backup while the service runs, and a backup in the place of a database: what ends, what is kept, and what a kill leaves.
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { carryOut } from '../../src/cli/order.js'
+import { readInvocation } from '../../src/config.js'
+import { migrations } from '../../src/store/migrations.js'
+import { launch, run, start } from '../e2e/program.js'
+import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
+
+const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
+const keyLine = /^hpk_[0-9a-f]{12}_[0-9a-f]{64}\n$/
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** Carries out a command on a database as the program would, without the time that a process takes to start. */
+async function order(dbPath: string, ...words: string[]) {
+  let [stdout, stderr] = ['', '']
+  const output = {
+    print: (text: string) => void (stdout += `${text.trimEnd()}\n`),
+    tell: (text: string) => void (stderr += `${text}\n`),
+  }
+  try {
+    const invocation = readInvocation(['--db-path', dbPath, ...words], {})
+    if (invocation.command !== 'order') throw new Error('no command')
+    return { code: await carryOut(invocation.order, invocation.config, output), stdout, stderr }
+  } catch (error) {
+    const { name, message } = error as Error
+    if (!['StoreRefused', 'OrderRefused', 'ConfigProblems'].includes(name)) throw error
+    return { code: 1, stdout, stderr: `${stderr}${message}\n` }
+  }
+}
+
+async function addKey(t: Test, dbPath: string, name: string, role: string): Promise<string> {
+  const { code, stdout, stderr } = await order(dbPath, 'keys', 'add', '--name', name, '--role', role)
+  t.equal(code, 0, stderr)
+  return stdout.trim()
+}
+
+async function backUp(t: Test, dbPath: string): Promise<string> {
+  const file = join(temporaryFolder(t), 'backup.db')
+  t.match(await order(dbPath, 'backup', file), { code: 0, stderr: '' })
+  return file
+}
+
+/** One value from a file. */
+function look(file: string, sql: string): unknown {
+  const db = new Database(file, { readonly: true, fileMustExist: true })
+  try {
+    return db.prepare(sql).pluck().get()
+  } finally {
+    db.close()
+  }
+}
+
+const lastSeq = (file: string) => look(file, 'SELECT max(seq) FROM events') as number
+const keptBeside = (dbPath: string) =>
+  readdirSync(dirname(dbPath)).filter((name) => /\.replaced-\d{8}T\d{9}Z$/.test(name))
+const files = (dbPath: string) => readdirSync(dirname(dbPath)).filter((name) => !/\.(lock|sock)/.test(name))
+
+// -- backup --------------------------------------------------------------------------------------------------------------
+
+t.test(
+  'a backup of a service under load is whole, as of one moment, private, and has what was acknowledged',
+  async (t) => {
+    const program = await start(t, { flags })
+    const acknowledged = await Promise.all(Array.from({ length: 300 }, () => program.submit()))
+    let isOver = false
+    const submitted: Promise<unknown>[] = []
+    const load = (async () => {
+      while (!isOver) {
+        const one = program.submit({ description: 'x'.repeat(5000) })
+        submitted.push(one)
+        await one
+      }
+    })()
+    const file = join(temporaryFolder(t), 'backup.db')
+    const made = await run(t, ['backup', file, '--db-path', program.dbPath])
+    isOver = true
+    await load
+    t.match(made, {
+      code: 0,
+      stderr: '',
+      stdout: /^Backed up .*test\.db to .*backup\.db: .* [KM]iB, \d+ events, checked\.\n$/,
+    })
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.same(readdirSync(dirname(file)), ['backup.db'], 'one file, and nothing beside it')
+    t.equal(look(file, 'PRAGMA integrity_check'), 'ok')
+    t.equal(look(file, 'PRAGMA journal_mode'), 'delete')
+    t.equal(look(file, 'SELECT max(seq) - count(*) FROM events'), 0)
+    t.equal(
+      look(file, 'SELECT count(*) FROM confirmations'),
+      look(file, "SELECT count(*) FROM events WHERE type = 'submitted'"),
+    )
+    for (const { body } of acknowledged) {
+      t.equal(look(file, `SELECT status FROM confirmations WHERE id = '${body.id}'`), 'pending')
+    }
+    t.equal((await program.submit()).status, 202, 'and the service goes on')
+  },
+)
+
+t.test('a backup overwrites nothing, leaves nothing half done, and says why it is refused', async (t) => {
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  await addKey(t, dbPath, 'root', 'admin')
+  const folder = temporaryFolder(t)
+  const taken = join(folder, 'taken')
+  writeFileSync(taken, 'precious')
+  t.match(await order(dbPath, 'backup', taken), { code: 1, stdout: '', stderr: /exists, and is not overwritten/ })
+  t.equal(readFileSync(taken, 'utf8'), 'precious')
+  t.match(await order(dbPath, 'backup', join(folder, 'no', 'x')), { code: 1, stderr: /Check that the folder exists/ })
+  t.match(await order(dbPath, 'backup'), { code: 1, stderr: /backup: say which FILE/ })
+  t.match(await order(dbPath, 'backup', 'a', 'b'), { code: 1, stderr: /b: backup takes no such argument/ })
+  t.match(await order(join(folder, 'none.db'), 'backup', join(folder, 'x')), {
+    code: 1,
+    stderr: /There is no database/,
+  })
+  t.match(await order(taken, 'backup', join(folder, 'x')), { code: 1, stderr: /not a SQLite database|not a database/ })
+  const foreign = new Database(join(folder, 'foreign.db'))
+  foreign.exec('CREATE TABLE t (x)')
+  foreign.close()
+  t.match(await order(join(folder, 'foreign.db'), 'backup', join(folder, 'x')), {
+    code: 1,
+    stderr: /is not a database of Holdpoint/,
+  })
+  t.same(readdirSync(folder).toSorted(), ['foreign.db', 'taken'])
+})
+
+t.test('a damaged database gives no backup', async (t) => {
+  const program = await start(t, { flags })
+  await Promise.all(Array.from({ length: 200 }, () => program.submit({ description: 'x'.repeat(3000) })))
+  await program.stop()
+  const damaged = readFileSync(program.dbPath)
+  damaged.fill(0xee, 8192 * 30, 8192 * 34)
+  writeFileSync(program.dbPath, damaged)
+  const file = join(temporaryFolder(t), 'backup.db')
+  t.match(await order(program.dbPath, 'backup', file), { code: 1, stderr: /damaged/ })
+  t.same(readdirSync(dirname(file)), [])
+})
+
+// -- restore -------------------------------------------------------------------------------------------------------------
+
+interface Story {
+  dbPath: string
+  backup: string
+  keys: Record<'root' | 'alice' | 'bot', string>
+  ids: Record<'pending' | 'approved' | 'claimed', string>
+  link: string
+}
+
+/** A service with keys, a grant, a link and one confirmation in each state that a restore must end or keep; backed up. */
+async function tell(t: Test): Promise<{ built: Built; story: Story }> {
+  const built = await reopen(t, join(temporaryFolder(t), 'test.db'))
+  const { root, alice, bot } = await giveKeys(built, { root: 'admin', alice: 'operator', bot: 'agent' })
+  const ask = async (action: string) => (await bot('POST', '/confirm', { action, description: 'd' })).body.id as string
+  const pending = await ask('pending')
+  const [approved, claimed] = [await ask('approved'), await ask('claimed')]
+  for (const id of [approved, claimed]) t.equal((await alice('POST', `/confirm/${id}/approve`)).status, 200)
+  t.equal((await bot('POST', `/confirm/${claimed}/claim`)).status, 200)
+  t.equal((await alice('POST', '/whitelist', { action: 'ping' })).status, 201)
+  const confirmation = await built.store.confirmation(pending)
+  const link = await built.service.makeLink(confirmation!, 'telegram:1', 'telegram')
+  const backup = await backUp(t, built.dbPath)
+  const keys = { root: root.key, alice: alice.key, bot: bot.key }
+  return { built, story: { dbPath: built.dbPath, backup, keys, ids: { pending, approved, claimed }, link } }
+}
+
+/** A service on what is there now, by the machine's own time. */
+const reopen = (t: Test, dbPath: string) =>
+  build(t, { dbPath, clock: manualClock(Date.now()), config: { rateLimit: 1_000_000 } })
+
+const get = (program: Pick<Built, 'call'>, key: string, path: string) =>
+  program.call('GET', path, undefined, bearer(key))
+
+t.test('a restore ends what could still let something pass, and what was claimed can be reported', async (t) => {
+  const { built, story } = await tell(t)
+  const { dbPath, backup, keys, ids } = story
+  const alice = withKey(built.call, keys.alice)
+  t.equal((await alice('POST', `/confirm/${ids.pending}/deny`)).status, 200, 'answered after the backup')
+  const late = await giveKeys(built, { late: 'operator' })
+  const aliceId = keys.alice.split('_')[1]!
+  await built.service.people.revokeKey(aliceId, { actor: 'test', via: 'local' })
+  const before = await built.store.lastSeq()
+  t.match(await order(dbPath, 'restore', backup), { code: 1, stderr: /in use by another Holdpoint/ })
+  await built.stop()
+  const restored = await order(dbPath, 'restore', backup)
+  t.match(restored, {
+    code: 0,
+    stdout: '',
+    stderr: new RegExp(
+      `goes on with ${before + 1}\\.\\nEnded: 1 pending request, 1 approval, 1 link, 1 whitelist entry, 1 key\\..*\\n` +
+        'What was there is kept as ',
+    ),
+  })
+  t.same(files(dbPath).toSorted(), ['test.db', 'test.db.closed', ...keptBeside(dbPath)].toSorted())
+
+  const program = await reopen(t, dbPath)
+  t.equal((await get(program, keys.alice, '/confirm')).status, 401, 'revoked since, it stays revoked')
+  t.equal((await get(program, late.late.key, '/confirm')).status, 401, 'made since, it does not exist')
+  t.equal((await get(program, keys.root, '/keys')).status, 200)
+  t.match((await get(program, keys.bot, `/confirm/${ids.pending}`)).body, {
+    status: 'cancelled',
+    resolved_by: 'system:restore',
+    reason: /restored from a backup/,
+  })
+  t.match((await get(program, keys.bot, `/confirm/${ids.approved}`)).body, { status: 'approved', execution: 'lapsed' })
+  const act = (verb: string, id: string, body?: unknown) =>
+    program.call('POST', `/confirm/${id}/${verb}`, body, bearer(keys.bot))
+  t.match(await act('claim', ids.approved), { status: 409, body: { code: 'approval_expired' } })
+  t.match(await act('report', ids.claimed, { outcome: 'succeeded' }), { status: 200, body: { execution: 'succeeded' } })
+  t.same((await get(program, keys.root, '/whitelist')).body.entries, [])
+  const ping = { action: 'ping', description: 'd' }
+  t.equal((await program.call('POST', '/confirm', ping, bearer(keys.bot))).status, 202, 'no longer covered')
+  t.match((await program.call('GET', `/link/${story.link}`)).body, /This link has been used|cancelled/i)
+
+  const { body } = await get(program, keys.root, `/audit/events?after=${before}`)
+  t.match(
+    body.events.slice(0, 5).map((one: any) => [one.type, one.actor]),
+    [
+      ['restored', 'system:restore'],
+      ['cancelled', 'system:restore'],
+      ['lapsed', 'system:restore'],
+      ['revoked', 'system:restore'],
+      ['key_revoked', 'system:restore'],
+    ],
+  )
+  const backupSeq = lastSeq(backup)
+  t.ok(before > backupSeq)
+  t.match(body.events[0], {
+    seq: before + 1,
+    data: {
+      backup_last_seq: backupSeq,
+      replaced_last_seq: before,
+      requests_ended: 1,
+      approvals_lapsed: 1,
+      grants_revoked: 1,
+      links_ended: 1,
+      keys_revoked: [aliceId],
+    },
+  })
+  const all = (await get(program, keys.root, '/audit/events?limit=500')).body
+  t.equal(all.more, false)
+  t.same(
+    all.events.map((one: any) => one.seq).filter((seq: number) => seq > backupSeq && seq <= before),
+    [],
+    'numbers that the lost history had are not used again',
+  )
+  const kept = join(dirname(dbPath), keptBeside(dbPath)[0]!)
+  t.equal(
+    look(kept, `SELECT status FROM confirmations WHERE id = '${ids.pending}'`),
+    'denied',
+    'what was there is kept',
+  )
+  t.equal(statSync(kept).mode & 0o777, 0o600)
+  t.match(await program.call('GET', `/events?after=${before + 1000}`, undefined, bearer(keys.root)), { status: 400 })
+})
+
+t.test('a key that was rotated or had expired since the backup does not come back', async (t) => {
+  const { built, story } = await tell(t)
+  const by = { actor: 'test', via: 'local' as const }
+  await built.service.people.rotateKey(story.keys.alice.split('_')[1]!, 86_400_000, by)
+  await built.service.people.rotateKey(story.keys.bot.split('_')[1]!, 0, by)
+  await built.stop()
+  t.match(await order(story.dbPath, 'restore', story.backup), { code: 0, stderr: /2 keys/ })
+  const program = await reopen(t, story.dbPath)
+  for (const key of [story.keys.alice, story.keys.bot]) t.equal((await get(program, key, '/confirm')).status, 401)
+  t.equal((await get(program, story.keys.root, '/confirm')).status, 200)
+})
+
+const unreadable: [what: string, act: (dbPath: string) => void][] = [
+  ['is gone', (dbPath) => rmSync(dbPath)],
+  [
+    'is gone, marker and all',
+    (dbPath) => {
+      rmSync(dbPath)
+      rmSync(`${dbPath}.closed`)
+    },
+  ],
+  ['is no database any more', (dbPath) => writeFileSync(dbPath, 'garbage '.repeat(10_000))],
+  ['is cut off', (dbPath) => truncateSync(dbPath, 8192 * 3)],
+  [
+    'was begun anew',
+    (dbPath) => {
+      const marker = readFileSync(`${dbPath}.closed`)
+      rmSync(dirname(dbPath), { recursive: true })
+      mkdirSync(dirname(dbPath))
+      writeFileSync(`${dbPath}.closed`, marker)
+    },
+  ],
+]
+for (const [what, act] of unreadable) {
+  t.test(`where the database ${what}, all keys of the backup are revoked but for a new administrator's`, async (t) => {
+    const { built, story } = await tell(t)
+    const { dbPath, backup, keys } = story
+    await built.stop()
+    act(dbPath)
+    const restored = await order(dbPath, 'restore', backup)
+    t.match(restored, { code: 0, stdout: keyLine, stderr: /3 keys\.[^]*for admin, admin. Keep it now/ })
+    t.match(restored.stderr, `goes on with ${lastSeq(backup) + 1_000_000_000}.`)
+    const program = await reopen(t, dbPath)
+    for (const key of Object.values(keys)) t.equal((await get(program, key, '/confirm')).status, 401)
+    t.equal((await program.submit()).status, 401)
+    const admin = restored.stdout.trim()
+    t.equal((await get(program, admin, '/keys')).body.count, 4)
+    const events: any[] = []
+    let page = { more: true, next_after: 0 }
+    for (let pages = 0; page.more; pages++) {
+      t.ok(pages < 3, 'few pages, however large the gap')
+      const { body } = await get(program, admin, `/audit/events?limit=500&after=${page.next_after}`)
+      events.push(...body.events)
+      page = body
+    }
+    t.match(events.find((one: any) => one.type === 'restored').data, { replaced_last_seq: null })
+    t.equal(events.filter((one: any) => one.type === 'key_revoked').length, 3)
+    t.match((await get(program, admin, `/audit/events?after=${lastSeq(backup)}&limit=1`)).body, {
+      count: 1,
+      events: [{ type: 'restored' }],
+      more: true,
+    })
+  })
+}
+
+t.test('where it has keys that the backup knows nothing of, none of the backup is good', async (t) => {
+  const { built, story } = await tell(t)
+  await built.stop()
+  for (const end of ['', '.closed']) rmSync(`${story.dbPath}${end}`)
+  await addKey(t, story.dbPath, 'newcomer', 'admin')
+  t.match(await order(story.dbPath, 'restore', story.backup), { code: 0, stdout: keyLine, stderr: /3 keys/ })
+})
+
+t.test('a database that never had a key stays open after a restore, and one that had stays closed', async (t) => {
+  const program = await start(t)
+  await program.submit()
+  const open = await backUp(t, program.dbPath)
+  await program.stop()
+  t.match(await order(program.dbPath, 'restore', open), { code: 0, stdout: '' })
+  const again = await reopen(t, program.dbPath)
+  t.equal((await again.submit()).status, 202)
+  await again.stop()
+
+  await addKey(t, program.dbPath, 'root', 'admin')
+  t.match(await order(program.dbPath, 'restore', open), { code: 0, stdout: keyLine, stderr: /No other key is good/ })
+  const closed = await reopen(t, program.dbPath)
+  t.equal((await closed.submit()).status, 401)
+})
+
+t.test(
+  'callbacks that would say yes are not sent after a restore, and whoever waits for an end is told of it',
+  async (t) => {
+    const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
+    const built = await build(t, {
+      clock: manualClock(Date.now()),
+      config: { callbackSecret: [secret], callbackAllow: ['127.0.0.1'] },
+    })
+    const ask = async (action: string) =>
+      (await built.submit({ action, callback_url: 'http://127.0.0.1:9/x' })).body.id as string
+    const [yes, no, open] = [await ask('yes'), await ask('no'), await ask('open')]
+    await built.call('POST', `/confirm/${yes}/approve`)
+    await built.call('POST', `/confirm/${no}/deny`)
+    const backup = await backUp(t, built.dbPath)
+    await built.stop()
+    t.match(await order(built.dbPath, 'restore', backup), { code: 0 })
+    const state = (id: string) =>
+      look(built.dbPath, `SELECT state FROM deliveries WHERE confirmation_id = '${id}' AND channel = 'callback'`)
+    t.equal(state(yes), 'dropped')
+    t.match(state(no), /queued|retrying/)
+    t.equal(state(open), 'queued')
+  },
+)
+
+t.test('what is no backup is refused, and the database is left as it was', async (t) => {
+  const { built, story } = await tell(t)
+  await built.stop()
+  const { dbPath, backup } = story
+  const folder = temporaryFolder(t)
+  const at = (name: string) => join(folder, name)
+  writeFileSync(at('text'), 'not a database '.repeat(1000))
+  const foreign = new Database(at('foreign.db'))
+  foreign.exec('CREATE TABLE t (x)')
+  foreign.close()
+  copyFileSync(backup, at('newer.db'))
+  const newer = new Database(at('newer.db'))
+  newer.pragma(`user_version = ${migrations.length + 1}`)
+  newer.close()
+  const bytes = readFileSync(backup)
+  bytes.fill(0xee, 8192 * 5, 8192 * 9)
+  writeFileSync(at('damaged.db'), bytes)
+  const before = readFileSync(dbPath)
+  for (const [name, sentence] of [
+    ['none', /There is no file/],
+    ['text', /not a SQLite database/],
+    ['foreign.db', /is not a database of Holdpoint/],
+    ['newer.db', /written by a newer Holdpoint/],
+    ['damaged.db', /damaged/],
+  ] as const) {
+    t.match(await order(dbPath, 'restore', at(name)), { code: 1, stdout: '', stderr: sentence }, name)
+  }
+  t.match(await order(dbPath, 'restore', dbPath), { code: 1, stderr: /is the database itself/ })
+  t.same(readFileSync(dbPath), before)
+  t.same(files(dbPath).toSorted(), ['test.db', 'test.db.closed'])
+
+  const theirs = readFileSync(at('foreign.db'))
+  t.match(await order(at('foreign.db'), 'restore', backup), { code: 1, stderr: /the database of another program/ })
+  t.same(readFileSync(at('foreign.db')), theirs)
+})
+
+t.test('a database that another program has open is not replaced under it', async (t) => {
+  const { built, story } = await tell(t)
+  await built.stop()
+  const other = new Database(story.dbPath)
+  other.pragma('journal_mode = WAL')
+  other.exec('BEGIN')
+  other.prepare('SELECT count(*) FROM events').get()
+  t.teardown(() => other.close())
+  t.match(await order(story.dbPath, 'restore', story.backup), {
+    code: 1,
+    stderr: /Another program has the database .* open/,
+  })
+  t.same(keptBeside(story.dbPath), [])
+})
+
+t.test('a backup of an older schema is brought up to date', async (t) => {
+  const file = join(temporaryFolder(t), 'old.db')
+  const old = new Database(file)
+  old.pragma('application_id = 1215261796')
+  old.exec(migrations[0]!)
+  old.pragma('user_version = 1')
+  old.exec(`INSERT INTO confirmations (arrival, id, version, status, timeout_seconds, created_at, deadline, resolved_by,
+    action, requester, session_key, description, details)
+    VALUES (1, 'c1', 1, 'pending', 300, ${t0}, ${t0 + 300_000}, '', 'a', 'bot', '', 'd', '{}')`)
+  old.exec(`INSERT INTO events VALUES (1, ${t0}, 'submitted', 'bot', 'http', 'c1', '{}')`)
+  old.close()
+  const dbPath = join(temporaryFolder(t), 'new', 'test.db')
+  t.match(await order(dbPath, 'restore', file), { code: 0, stdout: '', stderr: /1 pending request/ })
+  const program = await reopen(t, dbPath)
+  t.match((await program.call('GET', '/confirm/c1')).body, { status: 'expired', resolved_by: 'system:timeout' })
+})
+
+// -- killed on the way ---------------------------------------------------------------------------------------------------
+
+const moments: [when: string, isNow: (dbPath: string) => boolean][] = [
+  ['it has begun', (dbPath) => existsSync(`${dbPath}.restoring`)],
+  ['the copy is being made', (dbPath) => existsSync(join(`${dbPath}.restoring`, basename(dbPath)))],
+  ['what ends is being written down', (dbPath) => existsSync(join(`${dbPath}.restoring`, `${basename(dbPath)}-wal`))],
+  ['the old one is kept', (dbPath) => keptBeside(dbPath).length > 0],
+  [
+    'the new one is in its place',
+    (dbPath) => !existsSync(join(`${dbPath}.restoring`, basename(dbPath))) && keptBeside(dbPath).length > 0,
+  ],
+]
+t.test('a restore that is killed leaves the old database or the new one, and can be done again', async (t) => {
+  const program = await start(t, { flags })
+  await Promise.all(Array.from({ length: 300 }, () => program.submit({ description: 'x'.repeat(5000) })))
+  const file = await backUp(t, program.dbPath)
+  await Promise.all(Array.from({ length: 50 }, () => program.submit()))
+  await program.stop()
+  const before = lastSeq(program.dbPath)
+  for (const [when, isNow] of moments) {
+    const dbPath = join(temporaryFolder(t), 'test.db')
+    copyFileSync(program.dbPath, dbPath)
+    const restoring = launch(t, ['restore', file, '--db-path', dbPath])
+    let isEnded = false
+    void restoring.exited.then(() => (isEnded = true))
+    while (!isNow(dbPath) && !isEnded) await new Promise((resolve) => setImmediate(resolve))
+    restoring.child.kill('SIGKILL')
+    await restoring.exited
+    t.equal(look(dbPath, 'PRAGMA integrity_check'), 'ok', when)
+    const isNew = look(dbPath, "SELECT count(*) FROM events WHERE type = 'restored'") === 1
+    t.equal(look(dbPath, "SELECT count(*) FROM confirmations WHERE status = 'pending'"), isNew ? 0 : 350, 'old or new')
+    const next = await reopen(t, dbPath)
+    t.equal((await next.submit()).status, 202)
+    await next.stop()
+    t.match(await order(dbPath, 'restore', file), { code: 0 })
+    t.equal(look(dbPath, "SELECT count(*) FROM confirmations WHERE status = 'pending'"), 0)
+    t.ok(lastSeq(dbPath) > before)
+    t.notOk(existsSync(`${dbPath}.restoring`), 'nothing unfinished is left')
+  }
+})
+
+t.test(
+  'a folder that takes no file is a sentence, not a stack',
+  { skip: process.getuid?.() === 0 && 'root may write anywhere' },
+  async (t) => {
+    const { built, story } = await tell(t)
+    await built.stop()
+    chmodSync(dirname(story.dbPath), 0o500)
+    t.match(await order(story.dbPath, 'restore', story.backup), { code: 1, stderr: /Cannot/ })
+    chmodSync(dirname(story.dbPath), 0o700)
+  },
+)

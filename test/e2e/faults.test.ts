@@ -1,0 +1,196 @@
+// A database that is lost, or taken away while it is in use, and a clock that was set back: none of it lets anybody in.
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support.js'
+import { type Program, run, start } from './program.js'
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+async function addKey(t: Test, dbPath: string, name: string, role: string): Promise<string> {
+  const { code, stdout, stderr } = await run(t, ['keys', 'add', '--name', name, '--role', role, '--db-path', dbPath])
+  t.equal(code, 0, stderr)
+  return stdout.trim()
+}
+
+/** A running service with a key. */
+async function startWithKey(t: Test): Promise<{ program: Program; key: string }> {
+  const program = await start(t)
+  return { program, key: await addKey(t, program.dbPath, 'root', 'admin') }
+}
+
+/** Nobody is let in, whoever asks is told what to do, and doing that works. */
+async function isShut(t: Test, program: Program): Promise<void> {
+  const named = { code: 'unauthorized', error: /holdpoint keys add/ }
+  for (const path of ['/confirm', '/audit', '/keys', '/ready']) {
+    t.match(await program.call('GET', path), { status: 401, body: named }, path)
+  }
+  t.match(await program.submit(), { status: 401, body: named })
+  t.match(await program.call('GET', '/confirm', undefined, bearer(`hpk_${'0'.repeat(12)}_${'0'.repeat(64)}`)), {
+    status: 401,
+    body: named,
+  })
+  t.match(await program.call('GET', '/health'), { status: 200, body: { auth: 'keys' } })
+  t.match(await program.call('GET', '/'), { status: 303, headers: { location: /login/ } })
+  t.match((await program.call('GET', '/login')).body, /holdpoint keys add/)
+  const key = await addKey(t, program.dbPath, 'root', 'admin')
+  t.equal((await program.call('GET', '/confirm', undefined, bearer(key))).status, 200)
+  t.notMatch(program.stdout(), /hpk_/, 'no key was made by itself')
+}
+
+const lost = /the database has no key, but there was one.*holdpoint restore FILE.*holdpoint keys add/
+
+t.test('a service that had a key does not open again because its database was lost', async (t) => {
+  const { program, key } = await startWithKey(t)
+  const { dbPath } = program
+  t.equal((await program.call('GET', '/confirm', undefined, bearer(key))).status, 200)
+  await program.stop()
+  for (const end of ['', '-wal', '-shm']) rmSync(`${dbPath}${end}`, { force: true })
+  const next = await start(t, { dbPath })
+  t.match(await next.logLine(lost), { level: 'error', auth: 'keys' })
+  t.notMatch(next.stdout(), /everyone on this machine may approve/)
+  t.match(await run(t, ['keys', 'list', '--db-path', dbPath]), {
+    code: 0,
+    stderr: /no key: nobody is let in.*keys add/,
+  })
+  await isShut(t, next)
+})
+
+t.test('nor because only its -wal was lost, nor on an address beyond loopback', async (t) => {
+  const { program } = await startWithKey(t)
+  const { dbPath } = program
+  await program.crash()
+  t.ok(statSync(`${dbPath}-wal`).size > 0, 'the key is in the log alone')
+  rmSync(`${dbPath}-wal`)
+  rmSync(`${dbPath}-shm`)
+  const copy = join(temporaryFolder(t), 'test.db')
+  for (const end of ['', '.closed']) copyFileSync(`${dbPath}${end}`, `${copy}${end}`)
+  const next = await start(t, { dbPath })
+  await next.logLine(lost)
+  await isShut(t, next)
+
+  const beyond = await start(t, { dbPath: copy, flags: ['--host', '0.0.0.0'] })
+  await beyond.logLine(lost)
+  await isShut(t, beyond)
+})
+
+t.test(
+  'the marker is there before the key is, is private and tells no secret, and a torn one is as good',
+  async (t) => {
+    const { program, key } = await startWithKey(t)
+    const { dbPath } = program
+    const marker = `${dbPath}.closed`
+    t.equal(statSync(marker).mode & 0o777, 0o600)
+    const text = readFileSync(marker, 'utf8')
+    t.match(text, /holdpoint restore FILE, or holdpoint keys add/)
+    t.notMatch(text, new RegExp(key.split('_').slice(1).join('|')))
+    await program.stop()
+    rmSync(marker)
+    const again = await start(t, { dbPath })
+    t.ok(existsSync(marker), 'a database from before there were markers gets one at the start')
+    await again.stop()
+
+    // As after a crash between the marker and the first key.
+    const fresh = join(temporaryFolder(t), 'fresh.db')
+    closeSync(openSync(`${fresh}.closed`, 'w'))
+    await isShut(t, await start(t, { dbPath: fresh }))
+  },
+)
+
+t.test('a service that never had a key is open again without its database, as it was', async (t) => {
+  const program = await start(t)
+  await program.stop()
+  t.notOk(existsSync(`${program.dbPath}.closed`))
+  rmSync(program.dbPath)
+  const next = await start(t, { dbPath: program.dbPath })
+  t.equal((await next.submit()).status, 202)
+})
+
+t.test('with CONFIRMATION_AUTH=keys it is never open, not even where the whole folder is gone', async (t) => {
+  for (const flags of [[], ['--host', '0.0.0.0']]) {
+    const dbPath = join(temporaryFolder(t), 'gone', 'test.db')
+    const program = await start(t, { dbPath, flags, env: { CONFIRMATION_AUTH: 'keys' } })
+    t.match(await program.logLine(/there is no key yet, and nobody is let in without one.*keys add/), { auth: 'keys' })
+    await isShut(t, program)
+    await program.stop()
+    rmSync(dirname(dbPath), { recursive: true })
+    await isShut(t, await start(t, { dbPath, flags: [...flags, '--auth', 'keys'] }))
+  }
+})
+
+// -- under a running service ---------------------------------------------------------------------------------------------
+
+const takenAway: [what: string, act: (dbPath: string) => void][] = [
+  ['deleted', (dbPath) => rmSync(dbPath)],
+  ['moved away and put back', (dbPath) => renameSync(dbPath, `${dbPath}.away`)],
+  [
+    'replaced by a copy',
+    (dbPath) => {
+      copyFileSync(dbPath, `${dbPath}.copy`)
+      renameSync(`${dbPath}.copy`, dbPath)
+    },
+  ],
+  ['robbed of its -wal', (dbPath) => rmSync(`${dbPath}-wal`)],
+  [
+    'given another -wal',
+    (dbPath) => {
+      rmSync(`${dbPath}-wal`)
+      writeFileSync(`${dbPath}-wal`, '')
+    },
+  ],
+  ['robbed of its -shm', (dbPath) => rmSync(`${dbPath}-shm`)],
+  ['deleted with its folder', (dbPath) => renameSync(dirname(dbPath), `${dirname(dbPath)}.away`)],
+]
+for (const [what, act] of takenAway) {
+  t.test(`a database that is ${what} under a running service takes nothing more`, async (t) => {
+    const dbPath = join(temporaryFolder(t), 'home', 'test.db')
+    const program = await start(t, { dbPath })
+    const { id } = (await program.submit()).body
+    t.equal((await program.call('GET', '/ready')).status, 200)
+    act(dbPath)
+    const gone = {
+      status: 503,
+      body: { code: 'storage_unavailable', error: /removed or replaced while Holdpoint ran.*restart Holdpoint/ },
+    }
+    t.match(await program.submit(), gone)
+    t.match(await program.call('POST', `/confirm/${id}/approve`), gone)
+    t.match(await program.call('POST', '/whitelist', { action: 'x' }), gone)
+    t.match(await program.call('GET', '/ready'), gone)
+    t.match(
+      await program.call('GET', `/confirm/${id}`),
+      { status: 200, body: { status: 'pending' } },
+      'reading goes on',
+    )
+    t.equal((await program.call('GET', '/health')).status, 200)
+    if (existsSync(`${dbPath}.away`)) renameSync(`${dbPath}.away`, dbPath)
+    t.match(await program.submit(), gone, 'until it is restarted')
+    t.equal((await program.stop()).code, 0)
+    const next = await start(t, { dbPath })
+    t.equal((await next.submit()).status, 202)
+  })
+}
+
+t.test('a database with a second name is refused: through that one, another could write to it', async (t) => {
+  const program = await start(t)
+  const { dbPath } = program
+  await program.stop()
+  const other = join(dirname(dbPath), 'other.db')
+  linkSync(dbPath, other)
+  for (const path of [dbPath, other]) {
+    const refused = await run(t, ['--port', '0', '--web-port', 'off', '--db-path', path])
+    t.match(refused, { code: 1, stderr: /^The database .* has 2 names \(hard links\).*Remove the others.*\n$/ })
+  }
+  rmSync(other)
+  await start(t, { dbPath })
+})
