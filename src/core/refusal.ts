@@ -30,6 +30,8 @@ export const refusalCodes = [
   'rate_limited',
   'high_risk',
   'no_session',
+  'unclear_action',
+  'whitelist_full',
   'invalid_cursor',
   'contended',
 ] as const

@@ -24,8 +24,9 @@ import {
   wholeOf,
 } from './nodes.js'
 import { warnAboutOrder } from './order.js'
-import { defaultTimeout, highRiskName, type TimeoutBounds } from './risk.js'
-import { builtInNames, type Rate, type Rule } from './rules.js'
+import { isPlain, plainWords } from './name.js'
+import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
+import { builtInNames, comparedName, type Rate, type Rule } from './rules.js'
 import { emptySeats } from '../core/seats.js'
 
 export type ReadRules = { rules: Rule[]; warnings: string[] } | { mistakes: string[] }
@@ -175,10 +176,11 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
     const flaw = flawOfWhitelist(risk, approvals)
     if (flaw !== null) complain(at('whitelist'), flaw)
   }
-  const highRisk = actions?.find((one) => isExact(one) && highRiskName(one) !== undefined)
+  const highRisk = actions?.find((one) => isExact(one) && isHighRisk(one))
   if (highRisk !== undefined) {
+    const why = isPlain(highRisk) ? 'is a high-risk action' : 'is no plain name, so it counts as high-risk'
     const never = (setting: Setting, what: string) =>
-      complain(at(setting), `\`${highRisk}\` is a high-risk action and ${what}; remove \`${setting}\``)
+      complain(at(setting), `\`${highRisk}\` ${why} and ${what}; remove \`${setting}\``)
     if (whitelist === true) never('whitelist', 'can never be whitelisted')
     if (risk === 'low' || risk === 'normal') never('risk', 'stays one')
     if (ownRequests === true) never('own_requests', 'is never decided by whoever submitted it')
@@ -194,7 +196,7 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
   const denialHoldsMs = (whole('refuse_after_denial', maxSeconds) ?? 0) * 1000
 
   if (actions === undefined) return undefined
-  const isAboutHighRisk = actions.every((one) => isExact(one) && highRiskName(one) !== undefined)
+  const isAboutHighRisk = actions.every((one) => isExact(one) && isHighRisk(one))
   const terms: Terms = {
     rule: name,
     risk: risk ?? (isAboutHighRisk ? 'high' : 'normal'),
@@ -220,8 +222,17 @@ function readName(node: Node, complain: Complain): Read<string> {
 
 function readPatterns(node: Node, key: Node, complain: Complain): Read<string[]> {
   const patterns = readNames(node, key, '`action`', complain)
-  const twice = patterns?.find((one, index) => patterns.indexOf(one) !== index)
-  return twice === undefined ? patterns : void complain(node, `\`${twice}\` stands twice in \`action\`; remove one`)
+  const odd = patterns?.find((one) => !isExact(one) && !isPlain(one.replace(/[*?]/g, '')))
+  if (odd !== undefined) {
+    const sentence = `a pattern with * or ? is for names of ${plainWords}; spell out each name that \`${odd}\` is for`
+    return void complain(node, sentence)
+  }
+  const compared = patterns?.map(comparedName) ?? []
+  const twice = compared.findIndex((one, index) => compared.indexOf(one) !== index)
+  if (twice < 0) return patterns
+  const [first, second] = [patterns![compared.indexOf(compared[twice]!)]!, patterns![twice]!]
+  const what = first === second ? 'stands twice' : `is the same as \`${first}\``
+  return void complain(node, `\`${second}\` ${what} in \`action\`; remove one`)
 }
 
 interface Approvals {

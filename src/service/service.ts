@@ -38,7 +38,7 @@ export type Service = ReturnType<typeof createService>
 
 export function createService(deps: ServiceDeps) {
   const { store, clock, newId, rateLimit, chance } = deps
-  let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
+  let policy: Policy = createPolicy(deps.rules?.rules ?? null, { rate: rateLimit })
   const watch = createWatch(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
   /** What was voted while everyone was let in, nobody has voted. */

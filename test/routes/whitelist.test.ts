@@ -106,14 +106,14 @@ t.test(
   'high-risk actions cannot be whitelisted, by no way and in no spelling, and the attempt is on record',
   async (t) => {
     const { call, submit, events } = await build(t)
-    for (const action of [...highRiskActions, 'DELETE-DATA']) {
+    for (const action of [...highRiskActions, 'DELETE-DATA', 'delete\u02cddata']) {
       for (const session_key of [undefined, 's1']) {
         const { status, body } = await call('POST', '/whitelist', { action, session_key, granted_by: 'mallory' })
         t.equal(status, 403, action)
         t.equal(body.code, 'high_risk')
       }
     }
-    t.match((await events()).length, 22)
+    t.equal((await events()).length, 24)
     t.match((await events())[0], {
       type: 'rejected',
       actor: 'mallory',
@@ -123,6 +123,28 @@ t.test(
     t.equal((await submit({ action: 'delete_data', session_key: 's1' })).status, 202)
   },
 )
+
+t.test('names that are not plain are high-risk, and have one window together', async (t) => {
+  const { call, submit } = await build(t, { config: { rateLimit: 2 } })
+  const { id } = (await submit({ action: 'delete\u02cddata' })).body
+  t.match((await call('GET', `/confirm/${id}`)).body, { risk: 'high', rule: 'high risk' })
+  t.match(await call('POST', `/confirm/${id}/approve`, { remember: 'global' }), {
+    status: 403,
+    body: { code: 'high_risk' },
+  })
+  t.equal((await submit({ action: '\u0440\u0430y_x' })).status, 202)
+  t.equal((await submit({ action: 'delete data' })).status, 429, 'another disguise brings no new window')
+  t.same([(await submit({ action: 'Send_Mail' })).status, (await submit({ action: 'send-mail' })).status], [202, 202])
+  t.equal((await submit({ action: 'send.mail' })).status, 429, 'nor does another spelling')
+  t.equal((await submit({ action: 'sell' })).status, 202)
+})
+
+t.test('an entry covers the name that it was made for, in that spelling and no other', async (t) => {
+  const { call, submit } = await build(t)
+  await call('POST', '/whitelist', { action: 'send_mail' })
+  t.equal((await submit()).status, 200)
+  for (const action of ['Send_mail', 'send-mail', 'send__mail']) t.equal((await submit({ action })).status, 202, action)
+})
 
 t.test('approving with remember adds the entry in the same commit', async (t) => {
   const { call, submit, events } = await build(t)
