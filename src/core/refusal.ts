@@ -32,6 +32,7 @@ export const refusalCodes = [
   'no_session',
   'unclear_action',
   'whitelist_full',
+  'details_too_long',
   'invalid_cursor',
   'contended',
 ] as const

@@ -2,7 +2,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { type Risk, risks, type Seat, type Terms, type Verdict } from '../core/model.js'
 import { cut, skeleton, visibleLine } from '../core/text.js'
-import { type Comparison, type Condition, createCondition, operators, readPath, type Scalar } from './condition.js'
 import { isExact } from './glob.js'
 import {
   allEntries,
@@ -10,13 +9,11 @@ import {
   entriesOf,
   type Entry,
   isBlank,
-  maxName,
   quoteStars,
   type Read,
   readChoice,
   readNames,
   readParts,
-  readScalar,
   readText,
   readTruth,
   readWhole,
@@ -27,6 +24,7 @@ import { warnAboutOrder } from './order.js'
 import { isPlain, plainWords } from './name.js'
 import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
 import { builtInNames, comparedName, type Rate, type Rule } from './rules.js'
+import { readWhen } from './when.js'
 import { emptySeats } from '../core/seats.js'
 
 export type ReadRules = { rules: Rule[]; warnings: string[] } | { mistakes: string[] }
@@ -367,69 +365,6 @@ function readReasons(node: Node, complain: Complain): Read<Verdict[]> {
   ])
   const reasons = isScalar(node) ? meanings.get(node.value) : undefined
   return reasons ?? void complain(node, '`reason_required` must be true, false, approve or deny')
-}
-
-// -- conditions
-
-function readWhen(node: Node, key: Node, complain: Complain): Read<Condition[]> {
-  const hint = '`when` needs a condition on each line, such as `amount: { at_most: 100 }`'
-  if (!isMap(node) || node.items.length === 0) return void complain(key, hint)
-  const conditions = allEntries(node, complain).map((entry) => readCondition(entry, complain))
-  return conditions.includes(undefined) ? undefined : (conditions as Condition[])
-}
-
-function readCondition({ name: path, key, value }: Entry, complain: Complain): Read<Condition> {
-  const steps = readPath(path)
-  if (typeof steps === 'string') return void complain(key, `the path \`${path}\` ${steps}`)
-  if (value === null || isBlank(value)) {
-    return void complain(key, `\`${path}\` has nothing to compare with; say null if you mean that`)
-  }
-  if (!isMap(value)) {
-    const scalar = readScalar(value, `\`${path}\``, complain)
-    return scalar === undefined ? undefined : createCondition(path, steps, [{ operator: 'equals', value: scalar }])
-  }
-  const known = [...operators, 'every'] as const
-  const found = entriesOf(value, known, complain, 'comparison')
-  const comparisons = operators.flatMap((operator) => {
-    const entry = found.get(operator)
-    return entry === undefined ? [] : [readComparison(operator, entry, complain)]
-  })
-  const every = found.get('every')
-  const isEvery = every === undefined ? false : readTruth(every.value ?? every.key, 'every', complain)
-  if (found.size < value.items.length || comparisons.includes(undefined) || isEvery === undefined) return undefined
-  if (comparisons.length === 0)
-    return void complain(key, `\`${path}\` is compared with nothing; say how, such as \`equals\``)
-  const isAbsent = comparisons.some((one) => one!.operator === 'exists' && one!.value === false)
-  if (isAbsent && found.size > 1) {
-    return void complain(key, `\`exists: false\` leaves nothing to compare; remove what stands beside it`)
-  }
-  if (isEvery && !steps.includes(null)) return void complain(every!.key, '`every` needs a path with a *')
-  return createCondition(path, steps, comparisons as Comparison[], isEvery)
-}
-
-function readComparison(operator: Comparison['operator'], entry: Entry, complain: Complain): Read<Comparison> {
-  const node = entry.value
-  if (node === null || isBlank(node)) return void complain(entry.key, `\`${operator}\` has no value`)
-  let value: Read<Scalar | Scalar[]>
-  if (operator === 'exists') value = readTruth(node, operator, complain)
-  else if (operator === 'in') {
-    if (!isSeq<Node>(node) || node.items.length === 0) {
-      return void complain(node, '`in` needs a list of values, such as [eu, us]')
-    }
-    const values = node.items.map((item) => readScalar(item, 'each value of `in`', complain))
-    value = values.includes(undefined) ? undefined : (values as Scalar[])
-  } else {
-    const scalar = readScalar(node, `\`${operator}\``, complain)
-    if (scalar === undefined) return undefined
-    if (operator === 'matches' && (typeof scalar !== 'string' || scalar.length > maxName)) {
-      return void complain(node, `\`matches\` needs text of at most ${maxName} characters, such as '*.example.com'`)
-    }
-    if (operator !== 'matches' && operator !== 'equals' && typeof scalar !== 'number') {
-      return void complain(node, `\`${operator}\` compares numbers, without quotes`)
-    }
-    value = scalar
-  }
-  return value === undefined ? undefined : { operator, value }
 }
 
 function unknownGroup(name: string, groups: Groups): string {

@@ -29,6 +29,7 @@ export const problems = {
   invalid_cursor: { status: 400, title: 'Invalid cursor' },
   callback_refused: { status: 400, title: 'Callback refused' },
   unclear_action: { status: 400, title: 'Unclear action' },
+  details_too_long: { status: 400, title: 'Details too long' },
   no_session: { status: 400, title: 'No session' },
   invalid_choice: { status: 400, title: 'Nothing chosen' },
   reason_required: { status: 400, title: 'Reason required' },

@@ -195,8 +195,8 @@ export function createSubmit(deps: SubmitDeps) {
   /** The grant that covers it: none where the rule wants a person every time, nor one of somebody who could not decide this. */
   async function findGrant({ submission, terms, isProven }: Ruled, { uses }: Plan, now: number) {
     if (!terms.mayWhitelist) return undefined
-    const { action, sessionKey, requester } = submission
-    const found = await store.grantsFor(action, sessionKey)
+    const { action, sessionKey, requester, details } = submission
+    const found = await store.grantsFor(action, sessionKey, details, now)
     const mayDecide = (name: string) =>
       (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
     const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
