@@ -122,7 +122,7 @@ function readGroups(entry: Entry | undefined, complain: Complain): Groups {
   for (const { name, key, value } of allEntries(entry.value, complain)) {
     if (name.trim() === '' || name !== visibleLine(name).trim()) complain(key, 'a group needs a name that can be read')
     const people = readNames(value, key, `group \`${name}\``, complain)
-    const twice = people?.find((person, index) => people.indexOf(person) !== index)
+    const twice = secondOf(people ?? [])?.second
     if (twice !== undefined) complain(value, `${twice} stands twice in group \`${name}\`; remove one`)
     const flaw = twice === undefined ? flawOfNames(people ?? []) : null
     if (flaw !== null) complain(value, flaw)
@@ -225,12 +225,22 @@ function readPatterns(node: Node, key: Node, complain: Complain): Read<string[]>
     const sentence = `a pattern with * or ? is for names of ${plainWords}; spell out each name that \`${odd}\` is for`
     return void complain(node, sentence)
   }
-  const compared = patterns?.map(comparedName) ?? []
-  const twice = compared.findIndex((one, index) => compared.indexOf(one) !== index)
-  if (twice < 0) return patterns
-  const [first, second] = [patterns![compared.indexOf(compared[twice]!)]!, patterns![twice]!]
+  const twice = secondOf(patterns ?? [], comparedName)
+  if (twice === undefined) return patterns
+  const { first, second } = twice
   const what = first === second ? 'stands twice' : `is the same as \`${first}\``
   return void complain(node, `\`${second}\` ${what} in \`action\`; remove one`)
+}
+
+/** The first that is the same as one before it, with that one. */
+function secondOf(names: string[], compared = (name: string) => name): { first: string; second: string } | undefined {
+  const known = new Map<string, string>()
+  for (const second of names) {
+    const first = known.get(compared(second))
+    if (first !== undefined) return { first, second }
+    known.set(compared(second), second)
+  }
+  return undefined
 }
 
 interface Approvals {
@@ -285,14 +295,10 @@ function readDeciders(node: Node, key: Node, groups: Groups, complain: Complain)
 
 /** Two names for one: nobody can have the second, so whoever counts on both waits for ever. */
 function flawOfNames(names: string[]): string | null {
-  const known = new Map<string, string>()
-  for (const name of names) {
-    const other = known.get(skeleton(name))
-    if (other !== undefined)
-      return `${visibleLine(name)} looks like ${visibleLine(other)}, and only one of them can exist; remove one`
-    known.set(skeleton(name), name)
-  }
-  return null
+  const alike = secondOf(names, skeleton)
+  if (alike === undefined) return null
+  const { first, second } = alike
+  return `${visibleLine(second)} looks like ${visibleLine(first)}, and only one of them can exist; remove one`
 }
 
 /** Why the approvals that a rule asks for can never be given, if so. */

@@ -3,6 +3,7 @@ import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
+import { isPlain, oddOneOf } from '../policy/name.js'
 import { isHighRisk } from '../policy/risk.js'
 import type { Policy } from '../policy/rules.js'
 import type { Change, Store, Write } from '../store/store.js'
@@ -104,7 +105,8 @@ export function createGrants(
     const alike = live.filter((one) => one.sessionKey === sessionKey && one.details === details)
     if (alike.length >= maxAlike && !alike.some((one) => isSameScope(one, scope))) {
       const sentence = `There are ${alike.length} entries for '${action}' that differ in nothing but requester and conditions, which is as many as may be. Revoke one; GET /whitelist lists them.`
-      return { answer: refuse('whitelist_full', sentence) }
+      // In a 409 the status is the state that stands.
+      return { answer: refuse('whitelist_full', sentence, confirmationId === null ? {} : { status: 'pending' }) }
     }
     const isOver = standing !== undefined && !doesCount(standing)
     const stood = isOver ? { ...standing, revokedAt: now } : standing
@@ -129,9 +131,10 @@ export function refuseGrant(
   sessionKey: string | null,
   attempt: Parameters<typeof rejection>[1],
 ): Attempt<never> {
+  const why = isPlain(action) ? 'is a high-risk action' : `has ${oddOneOf(action)} in it and so counts as high-risk`
   const answer =
     risk === 'high'
-      ? refuse('high_risk', `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`)
+      ? refuse('high_risk', `'${action}' ${why}: it always needs a person and cannot be whitelisted.`)
       : refuse('not_whitelistable', `The rules do not let '${action}' be whitelisted: it needs a person every time.`)
   return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
 }
