@@ -331,9 +331,10 @@ function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, 
   const chosen = Object.hasOwn(choices, choice) ? choices[choice] : undefined
   if (chosen === undefined)
     return refuse('invalid_choice', 'Choose whether to approve or to deny. Nothing was decided.')
-  if (choice === 'approve_always' && unanswered(confirmation, fields).length > 0) {
-    const sentence = 'To approve always, choose for how long, for whom and with which details. Nothing was decided.'
-    return refuse('invalid_choice', sentence)
+  const open = choice === 'approve_always' ? unanswered(confirmation, fields) : []
+  if (open.length > 0) {
+    const topics = open.map(({ topic }) => topic).join(', and ')
+    return refuse('invalid_choice', `To approve always, choose ${topics}. Nothing was decided.`)
   }
   if (reason.length > maxReason || reason.includes('\0') || !reason.isWellFormed()) {
     return refuse('invalid_choice', `The reason must be text of at most ${maxReason} characters. Nothing was decided.`)

@@ -22,17 +22,18 @@ const durationWords: Record<string, string> = {
 /** One question that goes with "always": the name of its field, and what may be chosen. */
 export interface Question {
   field: 'duration' | 'whom' | 'details'
-  title: string
+  /** As it follows "choose". */
+  topic: string
   options: { value: string; label: Markup }[]
 }
 
 export function questionsOf({ requester, details }: Confirmation): Question[] {
   const durationOptions = [...durations.keys()].map((value) => ({ value, label: html`${durationWords[value]!}` }))
   const questions: Question[] = [
-    { field: 'duration', title: 'Always: for how long?', options: durationOptions },
+    { field: 'duration', topic: 'for how long', options: durationOptions },
     {
       field: 'whom',
-      title: 'Always: for whom?',
+      topic: 'for whom',
       options: [
         { value: 'requester', label: html`Only when ${named(requester)} asks` },
         { value: 'anyone', label: html`Whoever asks` },
@@ -44,7 +45,7 @@ export function questionsOf({ requester, details }: Confirmation): Question[] {
     { value: 'exact', label: html`Only exactly these details, equal as a whole` },
     { value: 'any', label: html`Whatever the details` },
   ]
-  return [...questions, { field: 'details', title: 'Always: with which details?', options }]
+  return [...questions, { field: 'details', topic: 'with which details', options }]
 }
 
 function hasDetails(details: string): boolean {
@@ -69,9 +70,9 @@ export function alwaysFields(confirmation: Confirmation, entered: Partial<Record
   </div>`
 }
 
-function fieldsOf({ field, title, options }: Question, entered: string | undefined, isOpen: boolean): Markup {
+function fieldsOf({ field, topic, options }: Question, entered: string | undefined, isOpen: boolean): Markup {
   return html`<fieldset ${isOpen ? html`aria-describedby="flaw-${field}"` : null}>
-    <legend>${title}</legend>
+    <legend>Always: ${topic}?</legend>
     ${isOpen ? html`<p class="flaw" id="flaw-${field}"><span class="mark" aria-hidden="true">!</span> Choose one of these.</p>` : null}
     ${options.map(
       ({ value, label }) =>

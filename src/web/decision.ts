@@ -2,7 +2,7 @@
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
-import { alwaysFields, covered } from './always.js'
+import { alwaysFields, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
 import { countdown, moment } from './time.js'
@@ -94,11 +94,17 @@ function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm
     choices.push({
       verdict: 'approve_always',
       title: 'Approve always',
-      effect: html`This one, and from now on others, without asking. For how long, for whom and for which of them, you
-      say next.`,
+      effect: alwaysEffect(confirmation),
     })
   }
   return choices
+}
+
+function alwaysEffect(confirmation: Confirmation): Markup {
+  const questions = questionsOf(confirmation)
+  const rest = questions.some(({ field }) => field === 'details') ? null : ', whatever its details'
+  return html`This one, and from now on every <code>${writtenLine(confirmation.action)}</code>${rest}, without asking.
+    You choose ${questions.map(({ topic }) => topic).join(', and ')}.`
 }
 
 function onceEffect(confirmation: Confirmation, by: string): Markup {

@@ -298,6 +298,8 @@ t.test('always asks for how long, for whom and, where there are details, for whi
   t.same(asksIn(render(example({ details: '{}' }))), ['for how long', 'for whom'])
   t.same(asksIn(render(example({}, { mayWhitelist: false }))), [], 'and only where it may be chosen')
   t.notMatch(page, /class="flaw"/)
+  t.match(wordsOf(page), 'every send_newsletter, without asking. You choose for how long, and for whom, and with which')
+  t.match(wordsOf(render(example({ details: '{}' }))), 'every send_newsletter, whatever its details, without asking.')
 })
 
 t.test('what was not answered is told beside it, and what was is kept', async (t) => {
