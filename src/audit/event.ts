@@ -180,7 +180,7 @@ export function granted(grant: Grant, at: number, via: Via, confirmationId: stri
       grant_id: grant.id,
       action: grant.action,
       session_key: grant.sessionKey,
-      ...(grant.requester === null ? {} : { requester: grant.requester }),
+      ...bounds(grant),
       expires_at: grant.expiresAt === null ? null : grant.expiresAt / 1000,
       max_uses: grant.maxUses,
       reason: grant.reason,
@@ -195,7 +195,22 @@ export function revoked(grant: Grant, actor: string, at: number, via: Via): NewE
     actor,
     via,
     confirmationId: null,
-    data: { grant_id: grant.id, action: grant.action, session_key: grant.sessionKey, uses: grant.uses },
+    data: {
+      grant_id: grant.id,
+      action: grant.action,
+      session_key: grant.sessionKey,
+      ...bounds(grant),
+      uses: grant.uses,
+    },
+  }
+}
+
+/** To whom and to which details a grant is bound, where it is. */
+function bounds({ requester, when, details }: Grant): Record<string, unknown> {
+  return {
+    ...(requester === null ? {} : { requester }),
+    ...(when === null ? {} : { when: raw(when) }),
+    ...(details === null ? {} : { details: raw(details) }),
   }
 }
 

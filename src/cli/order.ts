@@ -46,9 +46,9 @@ export async function carryOut(order: Order, config: Config, output: Output = st
       return ok ? 0 : 1
     }
     case 'policy explain': {
-      const rules = config.policy === undefined ? [] : loadRules(config.policy).rules
+      const rules = config.policy === undefined ? null : loadRules(config.policy).rules
       const policy = createPolicy(rules, { rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000 } })
-      print(explainAction(policy, argument, readDetails(options.details)))
+      print(explainAction(policy, argument.trim(), readDetails(options.details)))
       return 0
     }
     case 'keys add': {

@@ -3,7 +3,8 @@ import { defaultTerms, type Terms } from '../core/model.js'
 import { cut, visibleLine } from '../core/text.js'
 import { type Condition, describeCondition, describeDemand, valuesAt } from '../policy/condition.js'
 import { readRules } from '../policy/file.js'
-import { highRiskActions, highRiskName } from '../policy/risk.js'
+import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
+import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
 import { fitsAction, type Limits, type Policy, type Rule } from '../policy/rules.js'
 
 /** What `policy check FILE` prints. Warnings leave it ok. */
@@ -23,7 +24,8 @@ export function checkRules(text: string, fileName: string): { ok: boolean; text:
   const parts = [
     `${fileName}: ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, no mistakes. The first that fits applies.`,
     lines.join('\n'),
-    `The ${highRiskActions.size} high-risk actions always need a person, whatever a rule says.`,
+    `The ${highRiskActions.size} high-risk actions always need a person, whatever a rule says. A name with anything but ` +
+      `${plainWords} in it counts as one, and is refused unless a rule spells it out.`,
     ...(warnings.length === 0 ? [] : [list('warning', warnings)]),
   ]
   return { ok: true, text: `${parts.join('\n\n')}\n` }
@@ -47,9 +49,12 @@ export function flawOfDetails(details: string): string | null {
 
 /** What `policy explain ACTION` prints: which rules were looked at, and what applies. `details` must have no flaw. */
 export function explainAction(policy: Policy, action: string, details: string): string {
-  const { terms, limits } = policy.govern(action, details)
   const value = JSON.parse(details) as unknown
-  const highRisk = highRiskName(action)
+  const asked = `${quote(action)} with details ${show(value)}`
+  if (policy.isUnclear(action)) {
+    return `${asked}\n\nIt is refused (unclear_action): ${sayOdd(action)}, and no rule spells it out.\n`
+  }
+  const { terms, limits } = policy.govern(action, details)
   const looked: string[] = []
   let isFound = false
   let count = 0
@@ -68,10 +73,10 @@ export function explainAction(policy: Policy, action: string, details: string): 
   if (left > 0) looked.push(`  ${left} more after it: not looked at`)
   if (!isFound) looked.push(`  yes  "${terms.rule}", which is built in`)
   const parts = [
-    `${quote(action)} with details ${show(value)}`,
+    asked,
     `Rules, in order:\n${looked.join('\n')}`,
     `What applies: "${terms.rule}"\n${[
-      ...(highRisk === undefined ? [] : [sayHighRisk(action, highRisk)]),
+      ...(isHighRisk(action) ? [sayHighRisk(action)] : []),
       ...sayTerms(terms),
       ...sayLimits(limits),
     ]
@@ -116,9 +121,14 @@ function countApprovals({ approvals, seats }: Terms): string {
   return approvals === 1 ? '1 approval' : `${approvals} approvals`
 }
 
-function sayHighRisk(action: string, name: string): string {
-  const spelling = action === name ? '' : ` (it is another spelling of ${name})`
-  return `It is a high-risk action${spelling}: whatever a rule says, a person decides, and not whoever submitted it.`
+function sayOdd(action: string): string {
+  return `its name has ${oddOneOf(action)} in it, which is none of ${plainWords}`
+}
+
+function sayHighRisk(action: string): string {
+  const name = highRiskName(action) ?? action
+  const why = isPlain(action) ? (name === action ? '' : ` (it is another spelling of ${name})`) : ` (${sayOdd(action)})`
+  return `It is a high-risk action${why}: whatever a rule says, a person decides, and not whoever submitted it.`
 }
 
 function sayTerms(terms: Terms): string[] {

@@ -86,8 +86,19 @@ export interface Vote {
   comment: string | null
   /** The name is proven by a key, a chat or a link, not only given. */
   isProven: boolean
-  /** What else it lets pass from now on: the same action in this session, or always. */
-  remember: 'session' | 'global' | null
+  /** What else it lets pass from now on, without asking. */
+  remember: Remembered | null
+}
+
+/** The whitelist entry that went with an approval: the same action, in this session or in any. */
+export interface Remembered {
+  scope: 'session' | 'global'
+  /** For whom; null: whoever asks. */
+  requester: string | null
+  /** null: until it is revoked. */
+  expiresAt: number | null
+  /** Only for exactly the details of this confirmation. */
+  isExact: boolean
 }
 
 export interface Resolution {

@@ -30,6 +30,9 @@ export const refusalCodes = [
   'rate_limited',
   'high_risk',
   'no_session',
+  'unclear_action',
+  'whitelist_full',
+  'details_too_long',
   'invalid_cursor',
   'contended',
 ] as const

@@ -82,16 +82,6 @@ export function skeleton(name: string): string {
   return Array.from(bare, plain).join('')
 }
 
-/**
- * The same sign by sign. ? is a letter of which nobody here knows what it is drawn like: it may pass for any. * is another
- * sign, or a bar: it may pass for any, or for none.
- */
-export function signs(name: string): string {
-  const drawn = name.normalize('NFKD').replace(/[\p{M}\p{C}\p{DI}\p{Z}]|(?![A-Za-z0-9|])[ -~]/gu, '')
-  const sign = (one: string) => (/^[a-z0-9]$/.test(one) ? one : /^[\p{L}\p{N}]/u.test(one) ? '?' : '*')
-  return Array.from(drawn, (letter) => sign(plain(letter))).join('')
-}
-
 function plain(letter: string): string {
   const small = letter.toLowerCase()
   return lookAlikes.get(letter) ?? lookAlikes.get(small) ?? small

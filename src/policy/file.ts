@@ -2,7 +2,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { type Risk, risks, type Seat, type Terms, type Verdict } from '../core/model.js'
 import { cut, skeleton, visibleLine } from '../core/text.js'
-import { type Comparison, type Condition, createCondition, operators, readPath, type Scalar } from './condition.js'
 import { isExact } from './glob.js'
 import {
   allEntries,
@@ -10,13 +9,11 @@ import {
   entriesOf,
   type Entry,
   isBlank,
-  maxName,
   quoteStars,
   type Read,
   readChoice,
   readNames,
   readParts,
-  readScalar,
   readText,
   readTruth,
   readWhole,
@@ -24,8 +21,10 @@ import {
   wholeOf,
 } from './nodes.js'
 import { warnAboutOrder } from './order.js'
-import { defaultTimeout, highRiskName, type TimeoutBounds } from './risk.js'
-import { builtInNames, type Rate, type Rule } from './rules.js'
+import { isPlain, plainWords } from './name.js'
+import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
+import { builtInNames, comparedName, type Rate, type Rule } from './rules.js'
+import { readWhen } from './when.js'
 import { emptySeats } from '../core/seats.js'
 
 export type ReadRules = { rules: Rule[]; warnings: string[] } | { mistakes: string[] }
@@ -123,7 +122,7 @@ function readGroups(entry: Entry | undefined, complain: Complain): Groups {
   for (const { name, key, value } of allEntries(entry.value, complain)) {
     if (name.trim() === '' || name !== visibleLine(name).trim()) complain(key, 'a group needs a name that can be read')
     const people = readNames(value, key, `group \`${name}\``, complain)
-    const twice = people?.find((person, index) => people.indexOf(person) !== index)
+    const twice = secondOf(people ?? [])?.second
     if (twice !== undefined) complain(value, `${twice} stands twice in group \`${name}\`; remove one`)
     const flaw = twice === undefined ? flawOfNames(people ?? []) : null
     if (flaw !== null) complain(value, flaw)
@@ -175,10 +174,11 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
     const flaw = flawOfWhitelist(risk, approvals)
     if (flaw !== null) complain(at('whitelist'), flaw)
   }
-  const highRisk = actions?.find((one) => isExact(one) && highRiskName(one) !== undefined)
+  const highRisk = actions?.find((one) => isExact(one) && isHighRisk(one))
   if (highRisk !== undefined) {
+    const why = isPlain(highRisk) ? 'is a high-risk action' : 'is no plain name, so it counts as high-risk'
     const never = (setting: Setting, what: string) =>
-      complain(at(setting), `\`${highRisk}\` is a high-risk action and ${what}; remove \`${setting}\``)
+      complain(at(setting), `\`${highRisk}\` ${why} and ${what}; remove \`${setting}\``)
     if (whitelist === true) never('whitelist', 'can never be whitelisted')
     if (risk === 'low' || risk === 'normal') never('risk', 'stays one')
     if (ownRequests === true) never('own_requests', 'is never decided by whoever submitted it')
@@ -194,7 +194,7 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
   const denialHoldsMs = (whole('refuse_after_denial', maxSeconds) ?? 0) * 1000
 
   if (actions === undefined) return undefined
-  const isAboutHighRisk = actions.every((one) => isExact(one) && highRiskName(one) !== undefined)
+  const isAboutHighRisk = actions.every((one) => isExact(one) && isHighRisk(one))
   const terms: Terms = {
     rule: name,
     risk: risk ?? (isAboutHighRisk ? 'high' : 'normal'),
@@ -220,8 +220,27 @@ function readName(node: Node, complain: Complain): Read<string> {
 
 function readPatterns(node: Node, key: Node, complain: Complain): Read<string[]> {
   const patterns = readNames(node, key, '`action`', complain)
-  const twice = patterns?.find((one, index) => patterns.indexOf(one) !== index)
-  return twice === undefined ? patterns : void complain(node, `\`${twice}\` stands twice in \`action\`; remove one`)
+  const odd = patterns?.find((one) => !isExact(one) && !isPlain(one.replace(/[*?]/g, '')))
+  if (odd !== undefined) {
+    const sentence = `a pattern with * or ? is for names of ${plainWords}; spell out each name that \`${odd}\` is for`
+    return void complain(node, sentence)
+  }
+  const twice = secondOf(patterns ?? [], comparedName)
+  if (twice === undefined) return patterns
+  const { first, second } = twice
+  const what = first === second ? 'stands twice' : `is the same as \`${first}\``
+  return void complain(node, `\`${second}\` ${what} in \`action\`; remove one`)
+}
+
+/** The first that is the same as one before it, with that one. */
+function secondOf(names: string[], compared = (name: string) => name): { first: string; second: string } | undefined {
+  const known = new Map<string, string>()
+  for (const second of names) {
+    const first = known.get(compared(second))
+    if (first !== undefined) return { first, second }
+    known.set(compared(second), second)
+  }
+  return undefined
 }
 
 interface Approvals {
@@ -276,14 +295,10 @@ function readDeciders(node: Node, key: Node, groups: Groups, complain: Complain)
 
 /** Two names for one: nobody can have the second, so whoever counts on both waits for ever. */
 function flawOfNames(names: string[]): string | null {
-  const known = new Map<string, string>()
-  for (const name of names) {
-    const other = known.get(skeleton(name))
-    if (other !== undefined)
-      return `${visibleLine(name)} looks like ${visibleLine(other)}, and only one of them can exist; remove one`
-    known.set(skeleton(name), name)
-  }
-  return null
+  const alike = secondOf(names, skeleton)
+  if (alike === undefined) return null
+  const { first, second } = alike
+  return `${visibleLine(second)} looks like ${visibleLine(first)}, and only one of them can exist; remove one`
 }
 
 /** Why the approvals that a rule asks for can never be given, if so. */
@@ -356,69 +371,6 @@ function readReasons(node: Node, complain: Complain): Read<Verdict[]> {
   ])
   const reasons = isScalar(node) ? meanings.get(node.value) : undefined
   return reasons ?? void complain(node, '`reason_required` must be true, false, approve or deny')
-}
-
-// -- conditions
-
-function readWhen(node: Node, key: Node, complain: Complain): Read<Condition[]> {
-  const hint = '`when` needs a condition on each line, such as `amount: { at_most: 100 }`'
-  if (!isMap(node) || node.items.length === 0) return void complain(key, hint)
-  const conditions = allEntries(node, complain).map((entry) => readCondition(entry, complain))
-  return conditions.includes(undefined) ? undefined : (conditions as Condition[])
-}
-
-function readCondition({ name: path, key, value }: Entry, complain: Complain): Read<Condition> {
-  const steps = readPath(path)
-  if (typeof steps === 'string') return void complain(key, `the path \`${path}\` ${steps}`)
-  if (value === null || isBlank(value)) {
-    return void complain(key, `\`${path}\` has nothing to compare with; say null if you mean that`)
-  }
-  if (!isMap(value)) {
-    const scalar = readScalar(value, `\`${path}\``, complain)
-    return scalar === undefined ? undefined : createCondition(path, steps, [{ operator: 'equals', value: scalar }])
-  }
-  const known = [...operators, 'every'] as const
-  const found = entriesOf(value, known, complain, 'comparison')
-  const comparisons = operators.flatMap((operator) => {
-    const entry = found.get(operator)
-    return entry === undefined ? [] : [readComparison(operator, entry, complain)]
-  })
-  const every = found.get('every')
-  const isEvery = every === undefined ? false : readTruth(every.value ?? every.key, 'every', complain)
-  if (found.size < value.items.length || comparisons.includes(undefined) || isEvery === undefined) return undefined
-  if (comparisons.length === 0)
-    return void complain(key, `\`${path}\` is compared with nothing; say how, such as \`equals\``)
-  const isAbsent = comparisons.some((one) => one!.operator === 'exists' && one!.value === false)
-  if (isAbsent && found.size > 1) {
-    return void complain(key, `\`exists: false\` leaves nothing to compare; remove what stands beside it`)
-  }
-  if (isEvery && !steps.includes(null)) return void complain(every!.key, '`every` needs a path with a *')
-  return createCondition(path, steps, comparisons as Comparison[], isEvery)
-}
-
-function readComparison(operator: Comparison['operator'], entry: Entry, complain: Complain): Read<Comparison> {
-  const node = entry.value
-  if (node === null || isBlank(node)) return void complain(entry.key, `\`${operator}\` has no value`)
-  let value: Read<Scalar | Scalar[]>
-  if (operator === 'exists') value = readTruth(node, operator, complain)
-  else if (operator === 'in') {
-    if (!isSeq<Node>(node) || node.items.length === 0) {
-      return void complain(node, '`in` needs a list of values, such as [eu, us]')
-    }
-    const values = node.items.map((item) => readScalar(item, 'each value of `in`', complain))
-    value = values.includes(undefined) ? undefined : (values as Scalar[])
-  } else {
-    const scalar = readScalar(node, `\`${operator}\``, complain)
-    if (scalar === undefined) return undefined
-    if (operator === 'matches' && (typeof scalar !== 'string' || scalar.length > maxName)) {
-      return void complain(node, `\`matches\` needs text of at most ${maxName} characters, such as '*.example.com'`)
-    }
-    if (operator !== 'matches' && operator !== 'equals' && typeof scalar !== 'number') {
-      return void complain(node, `\`${operator}\` compares numbers, without quotes`)
-    }
-    value = scalar
-  }
-  return value === undefined ? undefined : { operator, value }
 }
 
 function unknownGroup(name: string, groups: Groups): string {

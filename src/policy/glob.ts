@@ -56,6 +56,8 @@ function tokensOf(pattern: string): Token[] {
 
 /** Whether some text fits both patterns. */
 export function overlaps(a: string, b: string): boolean {
+  if (isExact(a)) return compileGlob(b)(a)
+  if (isExact(b)) return compileGlob(a)(b)
   return (
     mayMeet(a, b) &&
     walk(tokensOf(a), tokensOf(b), (left, right, goesOn) => {
@@ -67,6 +69,7 @@ export function overlaps(a: string, b: string): boolean {
 
 /** Whether all that fits `narrow` surely fits `wide`. */
 export function covers(wide: string, narrow: string): boolean {
+  if (isExact(narrow)) return compileGlob(wide)(narrow)
   return (
     mayMeet(wide, narrow) &&
     walk(tokensOf(wide), tokensOf(narrow), (left, right, goesOn) => {

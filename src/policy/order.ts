@@ -2,7 +2,7 @@
 import { defaultTerms, risks, type Terms } from '../core/model.js'
 import { covers, isExact, overlaps } from './glob.js'
 import { isHighRisk } from './risk.js'
-import { highRiskTerms, patternName, type Rule } from './rules.js'
+import { comparedName, highRiskTerms, type Rule } from './rules.js'
 
 export interface OrderWarning {
   rule: Rule
@@ -17,7 +17,7 @@ interface Placed {
 
 export function warnAboutOrder(rules: Rule[]): OrderWarning[] {
   const warnings: OrderWarning[] = []
-  const placed = rules.map((rule) => ({ rule, patterns: rule.actions.map(patternName) }))
+  const placed = rules.map((rule) => ({ rule, patterns: rule.actions.map(comparedName) }))
   for (const [index, one] of placed.entries()) {
     const { rule, patterns } = one
     const { rule: name } = rule.terms

@@ -1,5 +1,5 @@
 // Which actions always need a person, and how long a request may wait.
-import { signs, skeleton } from '../core/text.js'
+import { isPlain } from './name.js'
 
 /** No whitelist entry, global or session, ever covers these. */
 export const highRiskActions: ReadonlySet<string> = new Set([
@@ -15,54 +15,29 @@ export const highRiskActions: ReadonlySet<string> = new Set([
   'migrate_database',
 ])
 
-/** Two letters that are drawn like one count as that. */
-const joined = (letters: string) => letters.replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('cl', 'd')
+/**
+ * What is left of a plain name without case, separators and ASCII look-alikes: 0 is o, two letters that are drawn like one
+ * are that one, and l, i and 1 are left out, because a / or a : may stand for one of them or between two words.
+ */
+function outline(name: string): string {
+  const drawn = name
+    .toLowerCase()
+    .replace(/[_.:/-]/g, '')
+    .replace(/[i1]/g, 'l')
+    .replaceAll('0', 'o')
+  return drawn.replaceAll('rn', 'm').replaceAll('vv', 'w').replaceAll('cl', 'd').replaceAll('l', '')
+}
 
-/** Without l, and i and 1 that look like it: a bar may stand for one of them, or between two words. */
-const outline = (name: string) => joined(skeleton(name)).replaceAll('l', '')
+const outlines: ReadonlyMap<string, string> = new Map([...highRiskActions].map((name) => [outline(name), name]))
 
-const highRiskOutlines: ReadonlyMap<string, string> = new Map([...highRiskActions].map((name) => [outline(name), name]))
-const highRiskShapes: ReadonlyMap<string, string> = new Map(
-  [...highRiskActions].map((name) => [joined(skeleton(name)), name]),
-)
-
-/** The high-risk action that this is, in its own spelling or another; undefined if it is none. */
+/** Which of the ten this plain name is, in its own spelling or another; undefined if it is none. */
 export function highRiskName(action: string): string | undefined {
-  return highRiskOutlines.get(outline(action)) ?? (/[^ -{}~]/.test(action) ? drawnLike(action) : undefined)
+  return isPlain(action) ? outlines.get(outline(action)) : undefined
 }
 
-/** With more of them, or with less of the name around them, nobody would read it so; and words of two scripts are no trick. */
-const maxUnknown = 3
-
-/** The one that it could be taken for, whatever the few signs in it are that nobody can name. */
-function drawnLike(action: string): string | undefined {
-  const drawn = joined(signs(action)).replaceAll('c*', 'd')
-  const unknown = drawn.replace(/[^?*]/g, '').length
-  if (unknown > maxUnknown) return undefined
-  for (const [shape, name] of highRiskShapes) {
-    if ((drawn.length - unknown) * 4 >= shape.length * 3 && fits(drawn, shape)) return name
-  }
-  return undefined
-}
-
-/** Whether the signs spell the name. */
-function fits(drawn: string, name: string): boolean {
-  let reached = new Set([0])
-  for (const sign of drawn) {
-    const next = new Set<number>()
-    for (const at of reached) {
-      if (sign === '*') next.add(at)
-      if (at < name.length && (sign === '?' || sign === '*' || sign === name[at])) next.add(at + 1)
-    }
-    if (next.size === 0) return false
-    reached = next
-  }
-  return reached.has(name.length)
-}
-
-/** Another spelling of a high-risk action is still that action. */
+/** The ten in every spelling, and every name that is not plain: nobody can tell what it passes for. */
 export function isHighRisk(action: string): boolean {
-  return highRiskName(action) !== undefined
+  return !isPlain(action) || highRiskName(action) !== undefined
 }
 
 /** How many seconds a request may wait. */

@@ -3,7 +3,8 @@
 import { defaultTerms, type Terms } from '../core/model.js'
 import type { Condition } from './condition.js'
 import { compileGlob, isExact } from './glob.js'
-import { defaultTimeout, highRiskName, type TimeoutBounds } from './risk.js'
+import { fold, isPlain } from './name.js'
+import { defaultTimeout, highRiskName, isHighRisk, type TimeoutBounds } from './risk.js'
 
 export interface Rate {
   max: number
@@ -40,8 +41,10 @@ export interface Rule {
 export interface Policy {
   /** The first rule that fits this action and these details (JSON text of an object). */
   govern(action: string, details: string): Governing
-  /** What this action goes by: every spelling of a high-risk action is that action. */
-  nameOf(action: string): string
+  /** There are rules, and this name is neither plain nor spelt out by one of them. */
+  isUnclear(action: string): boolean
+  /** Whose rate window this action uses: every spelling has the same one, and all unclear names have one together. */
+  windowOf(action: string): string
   /** Whether any rule that might govern this action lets it be whitelisted. */
   mayWhitelist(action: string): boolean
   /** The longest window of any rate limit, in ms. */
@@ -59,17 +62,13 @@ export const builtInNames: readonly string[] = [defaultTerms.rule, highRiskTerms
 /** Names of actions are an agent's to choose: what is remembered about them has an end. */
 const maxRemembered = 1000
 
-interface Known {
-  name: string
-  candidates: Candidate[]
-}
-
 interface Candidate {
   when: Condition[]
   governing: Governing
 }
 
-export function createPolicy(rules: Rule[], defaults: { rate: Rate }): Policy {
+/** `rules` are those of a file; null: there is none. */
+export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Policy {
   const plain: Limits = {
     timeout: defaultTimeout,
     rate: defaults.rate,
@@ -79,58 +78,64 @@ export function createPolicy(rules: Rule[], defaults: { rate: Rate }): Policy {
   }
   const fallback: Candidate = { when: [], governing: { terms: defaultTerms, limits: plain } }
   const highRiskFallback: Candidate = { when: [], governing: { terms: highRiskTerms, limits: plain } }
-  const prepared = rules.map(({ actions, when, terms, limits }) => {
+  const prepared = (rules ?? []).map(({ actions, when, terms, limits }) => {
     const full: Limits = { ...limits, rate: limits.rate ?? defaults.rate }
     const candidate = (of: Terms): Candidate => ({ when, governing: { terms: of, limits: full } })
     return { fits: compileActions(actions), ordinary: candidate(terms), hardened: candidate(harden(terms)) }
   })
-  const remembered = new Map<string, Known>()
+  const spelled = new Set((rules ?? []).flatMap(({ actions }) => actions.filter(isExact)))
+  const isClear = (action: string) => isPlain(action) || spelled.has(action)
+  const remembered = new Map<string, Candidate[]>()
 
   /** What may govern this action, up to and including the first without conditions. */
-  function know(action: string): Known {
+  function candidatesFor(action: string): Candidate[] {
     const known = remembered.get(action)
     if (known !== undefined) return known
-    const highRisk = highRiskName(action)
-    const name = highRisk ?? action
+    const isHigh = isHighRisk(action)
+    const name = comparedName(action)
     const candidates: Candidate[] = []
     for (const { fits, ordinary, hardened } of prepared) {
       if (!fits(name)) continue
-      candidates.push(highRisk === undefined ? ordinary : hardened)
+      candidates.push(isHigh ? hardened : ordinary)
       if (ordinary.when.length === 0) break
     }
-    if (candidates.at(-1)?.when.length !== 0) candidates.push(highRisk === undefined ? fallback : highRiskFallback)
+    if (candidates.at(-1)?.when.length !== 0) candidates.push(isHigh ? highRiskFallback : fallback)
     if (remembered.size >= maxRemembered) remembered.clear()
-    const found = { name, candidates }
-    remembered.set(action, found)
-    return found
+    remembered.set(action, candidates)
+    return candidates
   }
 
   return {
     govern(action, details) {
-      const { candidates: all } = know(action)
+      const all = candidatesFor(action)
       if (all[0]!.when.length === 0) return all[0]!.governing
       const value = JSON.parse(details) as unknown
       return all.find(({ when }) => when.every((condition) => condition.holds(value)))!.governing
     },
-    nameOf: (action) => know(action).name,
-    mayWhitelist: (action) => know(action).candidates.some(({ governing }) => governing.terms.mayWhitelist),
-    longestWindowMs: Math.max(defaults.rate.windowMs, ...rules.map(({ limits }) => limits.rate?.windowMs ?? 0)),
-    rules,
+    isUnclear: (action) => rules !== null && !isClear(action),
+    windowOf: (action) => (isClear(action) ? comparedName(action) : ''),
+    mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
+    longestWindowMs: Math.max(defaults.rate.windowMs, ...(rules ?? []).map(({ limits }) => limits.rate?.windowMs ?? 0)),
+    rules: rules ?? [],
   }
 }
 
-/** The pattern as it is compared: a high-risk action goes by its own name, however it is spelt. */
-export function patternName(pattern: string): string {
-  return isExact(pattern) ? (highRiskName(pattern) ?? pattern) : pattern
+/**
+ * A name, or a pattern, as it is compared: every spelling of a high-risk action is that action, other plain names are folded,
+ * and what is not plain is itself and nothing else.
+ */
+export function comparedName(name: string): string {
+  if (!isExact(name)) return fold(name)
+  return isPlain(name) ? fold(highRiskName(name) ?? name) : name
 }
 
-/** Whether a rule for these patterns is about this action; every spelling of a high-risk action counts as its own. */
+/** Whether a rule for these patterns is about this action. */
 export function fitsAction(actions: string[], action: string): boolean {
-  return compileActions(actions)(highRiskName(action) ?? action)
+  return compileActions(actions)(comparedName(action))
 }
 
 function compileActions(actions: string[]): (name: string) => boolean {
-  const globs = actions.map((pattern) => compileGlob(patternName(pattern)))
+  const globs = actions.map((pattern) => compileGlob(comparedName(pattern)))
   return (name) => globs.some((fits) => fits(name))
 }
 

@@ -33,6 +33,14 @@ const grantFields = z.object({
   scope: z.enum(['global', 'session']),
   session_key: z.string().nullable(),
   requester: z.string().nullable(),
+  when: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .meta({ description: 'Conditions on the details, as in the rules.' }),
+  details: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .meta({ description: 'The details it is for, equal as a whole.' }),
   granted_by: z.string(),
   reason: z.string().nullable(),
   uses: z.int(),
@@ -58,7 +66,16 @@ const voting = {
       reason: z.string().nullable(),
       comment: z.string().nullable().meta({ description: 'The name that was given beside the proven one.' }),
       proven: z.boolean().meta({ description: 'Whether a key, a link or a chat proves the name.' }),
-      remember: z.enum(['session', 'global']).nullable().meta({ description: 'For what it was whitelisted too.' }),
+      remember: z
+        .object({
+          scope: z.enum(['session', 'global']),
+          requester: z.string().nullable().meta({ description: 'For whom; null: whoever asks.' }),
+          expires_at: epoch.nullable(),
+          expires_at_iso: isoTime.nullable(),
+          details: z.enum(['exact', 'any']),
+        })
+        .nullable()
+        .meta({ description: 'For what it was whitelisted too.' }),
     }),
   ),
 }

@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import type { Caller } from '../access/role.js'
 import type { Confirmation } from '../core/model.js'
 import { isRefusal } from '../core/refusal.js'
+import type { Remember } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
@@ -146,7 +147,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       const decision = {
         verdict: 'approve' as const,
         reason: textOrNull(reason),
-        remember: remember ?? null,
+        remember: remember === undefined ? null : readRemember(remember),
         typed: typed_action ?? null,
         voter: voterOf(caller, approver),
         via: 'http' as const,
@@ -236,6 +237,12 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     },
   )
 }
+
+function readRemember({ scope, ttl_seconds, for: whom, details }: Remembering): Remember {
+  return { scope, ttlSeconds: ttl_seconds ?? null, for: whom ?? null, isExact: details === 'exact' }
+}
+
+type Remembering = NonNullable<NonNullable<z.output<typeof requests.approveBody>>['remember']>
 
 interface Submitting {
   body: z.output<typeof requests.submitBody>

@@ -6,9 +6,10 @@ import { anyone, type Caller, may } from '../access/role.js'
 import type { Confirmation, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { flawOfVoter } from '../core/vote.js'
-import type { Decided, Decision, Voter } from '../service/decide.js'
+import type { Decided, Decision, Remember, Voter } from '../service/decide.js'
 import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
+import { durations, unanswered } from '../web/always.js'
 import { takenDown } from '../web/approvals.js'
 import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
@@ -123,9 +124,9 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
           await auth.note(request, notSignedIn, 'unknown', { via: 'page' })
           return toSignIn(request, reply)
         }
-        const { voter } = await seenBy(caller, request)
+        const { voter, confirmation } = await seenBy(caller, request)
         if (!may(caller, 'decide')) await auth.reject(request, forbidden, voter.by, { via: 'page' })
-        const decision = readDecision(fields, voter, 'page')
+        const decision = readDecision(fields, confirmation, voter, 'page')
         const result = isRefusal(decision) ? decision : await service.decide(request.params.id, decision)
         return answer(request, reply, result, fields, () => seenBy(caller, request))
       })
@@ -143,12 +144,12 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     pages.post<ByToken>('/link/:token', { config, bodyLimit }, async (request, reply) => {
       const fields = forms.read(request)
       const link = await findLink(request)
-      const { voter, obstacle } = await seenThrough(link, pathOf(request))
+      const { voter, confirmation, obstacle } = await seenThrough(link, pathOf(request))
       if (!people.mayDecide(link.recipient)) {
         const target = { via: 'link' as const, id: link.confirmationId }
         await auth.reject(request, { ...forbidden, sentence: obstacle! }, voter.by, target)
       }
-      const decision = readDecision(fields, voter, 'link')
+      const decision = readDecision(fields, confirmation, voter, 'link')
       const result = isRefusal(decision) ? decision : await service.decideByLink(link, decision)
       return answer(request, reply, result, fields, async () => seenThrough(await findLink(request), pathOf(request)))
     })
@@ -248,9 +249,10 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
     const why = obstacle ?? flawOf('deny')
     const { by, isProven } = voter
     const done = takenDown(confirmation, by, isProven)
-    const { verdict = '', reason = '', typed = '' } = entered
+    const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
     const csrf = forms.tokenFor(request, reply, path)
-    const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), verdict, reason, typed }
+    const draft = { verdict, reason, typed, duration, whom, details }
+    const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), ...draft }
     return confirmationPage({
       ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
       confirmation,
@@ -314,23 +316,39 @@ const noSuchLink = refuse(
   'There is no such link. Take the one from the message, or sign in with a key.',
 )
 
-function readDecision(fields: Fields, voter: Voter, via: Via): Decision | Refusal {
+function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, via: Via): Decision | Refusal {
   const { verdict: choice = '', typed } = fields
   // Browsers send line breaks as two characters.
   const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
+  const forSession = { scope: 'session', ttlSeconds: null, for: null, isExact: false } as const
   const choices: Partial<Record<string, Pick<Decision, 'verdict' | 'remember'>>> = {
     approve: { verdict: 'approve', remember: null },
-    approve_session: { verdict: 'approve', remember: 'session' },
-    approve_always: { verdict: 'approve', remember: 'global' },
+    approve_session: { verdict: 'approve', remember: forSession },
+    approve_always: { verdict: 'approve', remember: readAlways(fields) },
     deny: { verdict: 'deny', remember: null },
   }
   const chosen = Object.hasOwn(choices, choice) ? choices[choice] : undefined
   if (chosen === undefined)
     return refuse('invalid_choice', 'Choose whether to approve or to deny. Nothing was decided.')
+  const open = choice === 'approve_always' ? unanswered(confirmation, fields) : []
+  if (open.length > 0) {
+    const topics = open.map(({ topic }) => topic).join(', and ')
+    return refuse('invalid_choice', `To approve always, choose ${topics}. Nothing was decided.`)
+  }
   if (reason.length > maxReason || reason.includes('\0') || !reason.isWellFormed()) {
     return refuse('invalid_choice', `The reason must be text of at most ${maxReason} characters. Nothing was decided.`)
   }
   return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
+}
+
+/** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */
+function readAlways({ duration = '', whom, details }: Fields): Remember {
+  return {
+    scope: 'global',
+    ttlSeconds: durations.get(duration) ?? null,
+    for: whom === 'anyone' ? 'anyone' : 'requester',
+    isExact: details === 'exact',
+  }
 }
 
 function noForm(): Problem {

@@ -5,6 +5,7 @@ import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '
 import { roles } from '../access/role.js'
 import { statuses } from '../core/model.js'
 import { skeleton } from '../core/text.js'
+import { flawOfWhen } from '../policy/when.js'
 
 const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
@@ -49,12 +50,13 @@ const personName = (field: string) =>
     ),
   )
 
-const details = z
-  .record(z.string(), z.unknown(), { error: "Field 'details' must be an object" })
-  .superRefine((value, context) => {
+const jsonObject = (field: string) =>
+  z.record(z.string(), z.unknown(), { error: `Field '${field}' must be an object` }).superRefine((value, context) => {
     const flaw = findFlaw(value)
-    if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'details' ${flaw}` })
+    if (flaw !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${flaw}`, fatal: true })
   })
+
+const details = jsonObject('details')
 
 const reason = short('reason', optional('reason'), maxReason)
 
@@ -146,18 +148,62 @@ export const claimBody = z
   )
   .optional()
 
+const positive = (field: string, max: number) => {
+  const error = `Field '${field}' must be a whole number from 1 to ${max}`
+  return z.int({ error }).min(1, error).max(max, error)
+}
+
 export const reportBody = bodyObject({
   outcome: z.enum(['succeeded', 'failed'], { error: "Field 'outcome' must be 'succeeded' or 'failed'" }),
   message: short('message', optional('message'), maxReason).optional(),
 })
 
+/** Ten years: longer is for ever. */
+const maxTtlSeconds = 315_360_000
+
+const scope = (field: string) =>
+  z.enum(['session', 'global'], { error: `Field '${field}' must be 'session' or 'global'` })
+
+const rememberFields = z.strictObject(
+  {
+    scope: scope('remember.scope'),
+    ttl_seconds: positive('remember.ttl_seconds', maxTtlSeconds)
+      .optional()
+      .meta({ description: 'Left out: until it is revoked.' }),
+    for: z
+      .enum(['requester', 'anyone'], { error: "Field 'remember.for' must be 'requester' or 'anyone'" })
+      .optional()
+      .meta({ description: 'Left out: anyone; for a session and with keys, the requester.' }),
+    details: z
+      .enum(['exact', 'any'], { error: "Field 'remember.details' must be 'exact' or 'any'" })
+      .optional()
+      .meta({ default: 'any', description: 'Exact: only for details that are equal to these as a whole.' }),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `Field 'remember' has no '${issue.keys[0]}'; it takes scope, ttl_seconds, for and details`
+        : "Field 'remember' must be 'session', 'global' or an object with one of them as 'scope'",
+  },
+)
+
+/** In one word, or with all that an entry can be bound to. */
+const remember = z
+  .union([scope('remember'), rememberFields], {
+    error: ({ input }) => rememberFields.safeParse(input).error!.issues[0]!.message,
+  })
+  .transform(
+    (asked) => (typeof asked === 'string' ? { scope: asked } : asked) satisfies z.output<typeof rememberFields>,
+  )
+
 export const approveBody = optionalBody({
   approver: personName('approver').optional(),
   reason: reason.optional(),
-  remember: z
-    .enum(['session', 'global'], { error: "Field 'remember' must be 'session' or 'global'" })
+  remember: remember
     .optional()
-    .meta({ description: 'Also whitelists the action, for this session or for everyone.' }),
+    .meta({
+      description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
+    }),
   typed_action: typedAction,
 })
 
@@ -168,10 +214,10 @@ export const cancelBody = optionalBody({
   reason: reason.optional(),
 })
 
-const positive = (field: string, max: number) => {
-  const error = `Field '${field}' must be a whole number from 1 to ${max}`
-  return z.int({ error }).min(1, error).max(max, error)
-}
+const when = jsonObject('when').superRefine((value, context) => {
+  const flaw = flawOfWhen(value)
+  if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'when': ${flaw}` })
+})
 
 export const grantBody = bodyObject({
   action: short('action', required('action')),
@@ -184,7 +230,13 @@ export const grantBody = bodyObject({
   requester: short('requester', required('requester'))
     .optional()
     .meta({ description: 'Leave it out to cover whoever asks.' }),
-  ttl_seconds: positive('ttl_seconds', 315_360_000).optional(),
+  when: when
+    .optional()
+    .meta({ description: 'Conditions on the details, as in the rules. Leave it out to cover whatever they are.' }),
+  details: details
+    .optional()
+    .meta({ description: 'Covers only requests whose details are equal to these as a whole.' }),
+  ttl_seconds: positive('ttl_seconds', maxTtlSeconds).optional(),
   max_uses: positive('max_uses', 1_000_000_000).optional(),
   reason: reason.optional(),
   granted_by: personName('granted_by').optional(),

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { RecordedEvent } from '../audit/event.js'
 import { asResolved, statusOf } from '../core/confirmation.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Resolution, Vote } from '../core/model.js'
+import type { Confirmation, Delivery, Remembered, Resolution, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { Cursor, EventFilter } from '../store/store.js'
@@ -128,7 +128,18 @@ export function decisionView(confirmation: Confirmation) {
 }
 
 function voteView({ verdict, by, at, via, reason, comment, isProven, remember }: Vote) {
-  return { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment, proven: isProven, remember }
+  const said = { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment, proven: isProven }
+  return { ...said, remember: remember === null ? null : rememberedView(remember) }
+}
+
+function rememberedView({ scope, requester, expiresAt, isExact }: Remembered) {
+  return {
+    scope,
+    requester,
+    expires_at: seconds(expiresAt),
+    expires_at_iso: iso(expiresAt),
+    details: isExact ? ('exact' as const) : ('any' as const),
+  }
 }
 
 export function deliveryView(delivery: Delivery) {
@@ -150,6 +161,8 @@ export function grantView(grant: Grant) {
     scope: grant.sessionKey === null ? ('global' as const) : ('session' as const),
     session_key: grant.sessionKey,
     requester: grant.requester,
+    when: grant.when === null ? null : raw(grant.when),
+    details: grant.details === null ? null : raw(grant.details),
     granted_by: grant.grantedBy,
     reason: grant.reason,
     uses: grant.uses,

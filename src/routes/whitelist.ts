@@ -1,4 +1,5 @@
 // /whitelist: the grants that let an action pass without asking.
+import { canonical } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
@@ -40,6 +41,8 @@ export function whitelistRoutes(app: Api, service: Service): void {
         action: body.action,
         sessionKey: body.session_key ?? null,
         requester: body.requester ?? null,
+        when: body.when === undefined ? null : canonical(body.when),
+        details: body.details === undefined ? null : canonical(body.details),
         ttlSeconds: body.ttl_seconds ?? null,
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,

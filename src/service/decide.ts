@@ -3,7 +3,8 @@ import type { Link } from '../access/key.js'
 import { type Caller, isOwn, mayRead } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import { claim, report, resolve } from '../core/confirmation.js'
-import type { Confirmation, Verdict, Via, Vote } from '../core/model.js'
+import { canonical } from '../core/json.js'
+import type { Confirmation, Remembered, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { type Ballot, castVote } from '../core/vote.js'
 import type { Store } from '../store/store.js'
@@ -31,10 +32,19 @@ export interface DecideDeps {
 export interface Decision {
   verdict: Verdict
   reason: string | null
-  remember: Vote['remember']
+  /** What else to let pass from now on. */
+  remember: Remember | null
   typed: string | null
   voter: Voter
   via: Via
+}
+
+/** A whitelist entry to go with an approval. */
+export interface Remember extends Pick<Remembered, 'scope' | 'isExact'> {
+  /** null: until it is revoked. */
+  ttlSeconds: number | null
+  /** null: whoever asks, but for a session whoever asked, if the name of whoever decides is proven. */
+  for: 'requester' | 'anyone' | null
 }
 
 /** See Ballot. `comment` is the name that was given beside a proven one. */
@@ -84,7 +94,8 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
   }
 
   async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
-    const { verdict, reason, remember, typed, voter, via } = decision
+    const { verdict, reason, typed, voter, via } = decision
+    const remember = decision.remember === null ? null : remembered(found, decision.remember, voter, now)
     const confirmation = castVote(found, { verdict, reason, remember, typed, at: now, via, ...voter }, approvalMs)
     const about = { actor: voter.by, at: now, via, confirmationId: found.id }
     if (isRefusal(confirmation)) {
@@ -93,17 +104,26 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     }
     const change = replaceInTime(found, confirmation, audit.voted(confirmation, now), now)
     if (remember === null) return { change, answer: { confirmation, grant: null } }
-    const sessionKey = remember === 'session' ? found.sessionKey : null
+    const sessionKey = remember.scope === 'session' ? found.sessionKey : null
     if (!found.terms.mayWhitelist) return refuseGrant(found.action, found.terms.risk, sessionKey, about)
-    // Whoever proves their name is remembered for it: another who learns the session's is not.
-    const requester = remember === 'session' && voter.isProven ? found.requester : null
-    const scope = { action: found.action, sessionKey, requester }
-    const asked = { ...scope, ttlSeconds: null, maxUses: null, reason, by: voter.by, isProven: voter.isProven }
+    const { requester, isExact } = remember
+    const details = isExact ? canonical(JSON.parse(found.details)) : null
+    const scope = { action: found.action, sessionKey, requester, when: null, details }
+    const { ttlSeconds } = decision.remember!
+    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by: voter.by, isProven: voter.isProven }
     const prepared = await grants.prepare(asked, now, via, found.id)
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
     change.events.push(audit.granted(prepared.record, now, via, found.id))
     return { change, answer: { confirmation, grant: prepared.record } }
+  }
+
+  function remembered(found: Confirmation, asked: Remember, { isProven }: Voter, now: number): Remembered {
+    const { scope, ttlSeconds, isExact } = asked
+    // Whoever proves their name is remembered for it: another who learns the session's is not.
+    const whom = asked.for ?? (scope === 'session' && isProven ? 'requester' : 'anyone')
+    const expiresAt = ttlSeconds === null ? null : now + ttlSeconds * 1000
+    return { scope, requester: whom === 'requester' ? found.requester : null, expiresAt, isExact }
   }
 
   /** `by` is the name given for whoever withdraws it, which counts while nobody can prove theirs. */

@@ -3,10 +3,19 @@ import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
+import { isPlain, oddOneOf } from '../policy/name.js'
 import { isHighRisk } from '../policy/risk.js'
 import type { Policy } from '../policy/rules.js'
 import type { Change, Store, Write } from '../store/store.js'
-import { type Grant, isSameTerms, makeGrant, type Scope } from '../whitelist/grant.js'
+import {
+  type Grant,
+  isSameScope,
+  isSameTerms,
+  makeGrant,
+  maxAlike,
+  maxExactDetails,
+  type Scope,
+} from '../whitelist/grant.js'
 import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
@@ -77,7 +86,7 @@ export function createGrants(
     via: Via,
     confirmationId: string | null,
   ): Promise<Prepared | Attempt<never>> {
-    const { action, sessionKey, requester, reason, by } = asked
+    const { action, sessionKey, requester, when, details, reason, by } = asked
     if (!policy().mayWhitelist(action)) {
       const risk = isHighRisk(action) ? 'high' : 'normal'
       return refuseGrant(action, risk, sessionKey, { actor: by, at: now, via, confirmationId })
@@ -86,13 +95,24 @@ export function createGrants(
       const sentence = "There is no session_key to remember this for; use 'global' or submit with a session_key."
       return { answer: refuse('no_session', sentence) }
     }
-    const found = await store.grantsFor(action, sessionKey ?? '')
-    const standing = found.find((one) => one.sessionKey === sessionKey && one.requester === requester)
+    if (details !== null && details.length > maxExactDetails) {
+      const sentence = `The details are longer than ${maxExactDetails} characters: no whitelist entry can be for exactly these. Nothing was done.`
+      return { answer: refuse('details_too_long', sentence) }
+    }
+    const scope = { action, sessionKey, requester, when, details }
+    const standing = await store.grantOf(scope)
+    const live = await store.grantsFor(action, sessionKey ?? '', details, now)
+    const alike = live.filter((one) => one.sessionKey === sessionKey && one.details === details)
+    if (alike.length >= maxAlike && !alike.some((one) => isSameScope(one, scope))) {
+      const sentence = `There are ${alike.length} entries for '${action}' that differ in nothing but requester and conditions, which is as many as may be. Revoke one; GET /whitelist lists them.`
+      // In a 409 the status is the state that stands.
+      return { answer: refuse('whitelist_full', sentence, confirmationId === null ? {} : { status: 'pending' }) }
+    }
     const isOver = standing !== undefined && !doesCount(standing)
     const stood = isOver ? { ...standing, revokedAt: now } : standing
     const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
     const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by, isProven: asked.isProven }
-    const record = makeGrant(stood, { action, sessionKey, requester }, terms, newId(), now)
+    const record = makeGrant(stood, scope, terms, newId(), now)
     return { record, standing: stood, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
   }
 
@@ -111,9 +131,10 @@ export function refuseGrant(
   sessionKey: string | null,
   attempt: Parameters<typeof rejection>[1],
 ): Attempt<never> {
+  const why = isPlain(action) ? 'is a high-risk action' : `has ${oddOneOf(action)} in it and so counts as high-risk`
   const answer =
     risk === 'high'
-      ? refuse('high_risk', `'${action}' is a high-risk action: it always needs a person and cannot be whitelisted.`)
+      ? refuse('high_risk', `'${action}' ${why}: it always needs a person and cannot be whitelisted.`)
       : refuse('not_whitelistable', `The rules do not let '${action}' be whitelisted: it needs a person every time.`)
   return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
 }

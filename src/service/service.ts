@@ -40,7 +40,7 @@ export type Service = ReturnType<typeof createService>
 
 export function createService(deps: ServiceDeps) {
   const { store, clock, newId, rateLimit, chance } = deps
-  let policy: Policy = createPolicy(deps.rules?.rules ?? [], { rate: rateLimit })
+  let policy: Policy = createPolicy(deps.rules?.rules ?? null, { rate: rateLimit })
   const watch = createWatch(store, clock)
   const present = createPresent(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)

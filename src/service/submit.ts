@@ -6,6 +6,7 @@ import { digestOf, fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Confirmation, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { announce, callBack } from '../notify/routing.js'
+import { oddOneOf, plainWords } from '../policy/name.js'
 import type { Governing, Policy } from '../policy/rules.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import { type RateLimit, SlidingWindow, type Standing } from '../policy/window.js'
@@ -86,9 +87,8 @@ export function createSubmit(deps: SubmitDeps) {
     )
   }
 
-  /** Another spelling of a high-risk action has no window of its own. */
   function windowOf(action: string): string {
-    return policy().nameOf(action)
+    return policy().windowOf(action)
   }
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
@@ -162,6 +162,7 @@ export function createSubmit(deps: SubmitDeps) {
     const { action, callbackUrl } = submission
     const flaw = callbackUrl === null ? null : flawOfCallback(callbackUrl)
     if (flaw !== null) return { answer: refuse('callback_refused', `Field 'callback_url' ${flaw}`) }
+    if (policy().isUnclear(action)) return { answer: unclear(action) }
     const now = clock.now()
     const held = hold(submission, newId(), now, terms)
     const grant = await findGrant(ruled, planned, now)
@@ -194,8 +195,8 @@ export function createSubmit(deps: SubmitDeps) {
   /** The grant that covers it: none where the rule wants a person every time, nor one of somebody who could not decide this. */
   async function findGrant({ submission, terms, isProven }: Ruled, { uses }: Plan, now: number) {
     if (!terms.mayWhitelist) return undefined
-    const { action, sessionKey, requester } = submission
-    const found = await store.grantsFor(action, sessionKey)
+    const { action, sessionKey, requester, details } = submission
+    const found = await store.grantsFor(action, sessionKey, details, now)
     const mayDecide = (name: string) =>
       (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
     const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
@@ -302,6 +303,13 @@ export function createSubmit(deps: SubmitDeps) {
   }
 
   return { start, readBack, submit, submitAll }
+}
+
+function unclear(action: string): Refusal {
+  const sentence =
+    `The action's name is not plain: it has ${oddOneOf(action)} in it, and no rule spells it out. Use a name of ` +
+    `${plainWords}, or have a rule name this one exactly, without * and ?.`
+  return refuse('unclear_action', sentence)
 }
 
 function tooMany(rate: Standing, { max, windowMs }: RateLimit): Refusal {

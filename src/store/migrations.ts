@@ -229,4 +229,49 @@ export const migrations: readonly string[] = [
     used_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE grants_3 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester; one that
+    -- asks nothing of the details has empty conditions and an empty hash.
+    scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
+    session_key TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    conditions TEXT NOT NULL,
+    details_hash TEXT NOT NULL,
+    expires_at INTEGER,
+    max_uses INTEGER,
+    uses INTEGER NOT NULL,
+    reason TEXT,
+    granted_by TEXT NOT NULL,
+    proven INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    details TEXT,
+    UNIQUE (action, scope, session_key, requester, conditions, details_hash),
+    CHECK ((details_hash = '') = (details IS NULL))
+  ) STRICT;
+  INSERT INTO grants_3
+  SELECT arrival, id, version, action, scope, session_key, requester, '', '', expires_at, max_uses, uses, reason,
+    granted_by, proven, created_at, revoked_at, NULL
+  FROM grants;
+  DROP TABLE grants;
+  ALTER TABLE grants_3 RENAME TO grants;
+  CREATE INDEX grants_created_at ON grants (created_at);
+  CREATE INDEX grants_live ON grants (action, session_key, details_hash, coalesce(expires_at, 9007199254740991))
+    WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses);
+
+  -- A vote said in one word what it let pass from then on.
+  UPDATE confirmations SET votes = (
+    SELECT json_group_array(CASE WHEN json_type(value, '$.remember') = 'text' THEN
+      json_set(value, '$.remember', json_object('scope', json_extract(value, '$.remember'), 'requester',
+        CASE WHEN json_extract(value, '$.remember') = 'session' AND json_extract(value, '$.isProven') THEN requester END,
+        'expiresAt', NULL, 'isExact', json('false')))
+      ELSE json(value) END)
+    FROM json_each(votes))
+  WHERE votes LIKE '%"remember":"%';
+  `,
 ]

@@ -3,6 +3,7 @@
 import type { Key, Link, Person } from '../access/key.js'
 import type { Role } from '../access/role.js'
 import type { EventType, NewEvent, RecordedEvent } from '../audit/event.js'
+import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
 import {
   type ChannelName,
@@ -18,7 +19,7 @@ import {
   type Via,
   type Vote,
 } from '../core/model.js'
-import type { Grant } from '../whitelist/grant.js'
+import type { Grant, Scope } from '../whitelist/grant.js'
 
 export const confirmationColumns = `id, action, description, details, requester, session_key, timeout_seconds,
   confirmations.created_at, deadline, digest, callback_url, requested_as, terms, confirmations.version, status,
@@ -143,14 +144,21 @@ export function fromDelivery(delivery: Delivery): DeliveryRow {
   return [version, state, attempts, nextAt, updatedAt, error, confirmationId, channel, destination]
 }
 
-export const grantColumns = `action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, proven,
-  created_at, revoked_at, uses`
+export const grantColumns = `action, scope, session_key, requester, conditions, details_hash, id, version, expires_at, max_uses,
+  reason, granted_by, proven, created_at, revoked_at, uses, details`
 
-export type GrantRow = [
+/** What tells one grant from another. Details may be long, so they are compared by their hash. */
+export type ScopeRow = [
   action: string,
   scope: 'global' | 'session',
   sessionKey: string,
   requester: string,
+  conditions: string,
+  detailsHash: string,
+]
+
+export type GrantRow = [
+  ...ScopeRow,
   id: string,
   version: number,
   expiresAt: number | null,
@@ -161,15 +169,18 @@ export type GrantRow = [
   createdAt: number,
   revokedAt: number | null,
   uses: number,
+  details: string | null,
 ]
 
 export function toGrant(row: GrantRow): Grant {
-  const [action, scope, key, requester, id, version, expiresAt, maxUses, reason, grantedBy, proven, ...rest] = row
-  const [createdAt, revokedAt, uses] = rest
+  const [action, scope, key, requester, conditions, , id, version, expiresAt, maxUses, reason, grantedBy, ...rest] = row
+  const [proven, createdAt, revokedAt, uses, details] = rest
   return {
     action,
     sessionKey: scope === 'global' ? null : key,
     requester: requester === '' ? null : requester,
+    when: conditions === '' ? null : conditions,
+    details,
     id,
     version,
     expiresAt,
@@ -183,12 +194,19 @@ export function toGrant(row: GrantRow): Grant {
   }
 }
 
+export function fromScope({ action, sessionKey, requester, when, details }: Scope): ScopeRow {
+  const hash = details === null ? '' : hashOfDetails(details)
+  return [action, sessionKey === null ? 'global' : 'session', sessionKey ?? '', requester ?? '', when ?? '', hash]
+}
+
+/** `details` is canonical JSON text. */
+export function hashOfDetails(details: string): string {
+  return sha256(details)
+}
+
 export function fromGrant(grant: Grant): GrantRow {
   return [
-    grant.action,
-    grant.sessionKey === null ? 'global' : 'session',
-    grant.sessionKey ?? '',
-    grant.requester ?? '',
+    ...fromScope(grant),
     grant.id,
     grant.version,
     grant.expiresAt,
@@ -199,6 +217,7 @@ export function fromGrant(grant: Grant): GrantRow {
     grant.createdAt,
     grant.revokedAt,
     grant.uses,
+    grant.details,
   ]
 }
 

@@ -2,8 +2,9 @@
 import Database from 'better-sqlite3'
 import { systemClock } from '../clock.js'
 import { statusOf } from '../core/confirmation.js'
+import { canonical } from '../core/json.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
-import type { Grant } from '../whitelist/grant.js'
+import type { Grant, Scope } from '../whitelist/grant.js'
 import { openDatabase } from './open.js'
 import { displaced } from './place.js'
 import {
@@ -21,9 +22,11 @@ import {
   fromKeyed,
   fromLink,
   fromPerson,
+  fromScope,
   fromStanding,
   grantColumns,
   type GrantRow,
+  hashOfDetails,
   keyColumns,
   keyedColumns,
   type KeyedRow,
@@ -248,9 +251,16 @@ export function openSqliteStore(
 
     asked: read((since: number) => sql.asked.all(since) as { action: string; at: number }[]),
 
-    grantsFor: read((action: string, sessionKey: string) =>
-      granted.has(action) ? (sql.grantsFor.all(action, sessionKey) as GrantRow[]).map(toGrant) : [],
-    ),
+    grantsFor: read((action: string, sessionKey: string, details: string | null, now: number) => {
+      if (!granted.has(action)) return []
+      const hash = details === null ? '' : hashOfDetails(canonical(JSON.parse(details)))
+      return (sql.grantsFor.all({ action, sessionKey, hash, now }) as GrantRow[]).map(toGrant)
+    }),
+
+    grantOf: read((scope: Scope) => {
+      const row = sql.grantOf.get(...fromScope(scope)) as GrantRow | undefined
+      return row && toGrant(row)
+    }),
 
     grant: read((id: string) => {
       const row = sql.grant.get(id) as GrantRow | undefined
@@ -463,8 +473,14 @@ function prepare(db: Database.Database) {
       WHERE created_at > ? AND status <> 'auto_approved' ORDER BY created_at`),
 
     grantedActions: value('SELECT DISTINCT action FROM grants'),
-    grantsFor: rows(`SELECT ${grantColumns} FROM grants
-      WHERE action = ? AND (scope = 'global' AND session_key = '' OR scope = 'session' AND session_key = ?)`),
+    // In the words of the index on what is live, which is all that is read of what there ever was.
+    grantsFor: rows(`SELECT ${grantColumns} FROM grants INDEXED BY grants_live
+      WHERE action = @action AND session_key IN ('', @sessionKey) AND details_hash IN ('', @hash)
+        AND coalesce(expires_at, 9007199254740991) > @now
+        AND revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)`),
+    grantOf:
+      rows(`SELECT ${grantColumns} FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?
+      AND conditions = ? AND details_hash = ?`),
     grant: rows(`SELECT ${grantColumns} FROM grants WHERE id = ?`),
     liveGrants: rows(`SELECT created_at, arrival, ${grantColumns} FROM grants
       WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses) AND (expires_at IS NULL OR expires_at > @now)

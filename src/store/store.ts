@@ -2,7 +2,7 @@
 import type { Key, Link, Person } from '../access/key.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { ChannelName, Confirmation, Delivery, KeyedSubmission, Status } from '../core/model.js'
-import type { Grant } from '../whitelist/grant.js'
+import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
 export type Write =
@@ -139,8 +139,13 @@ export interface Store {
   /** Action and time of everything that a person was asked since then, oldest first. */
   asked(since: number): Promise<{ action: string; at: number }[]>
 
-  /** The grants on this action for everyone and for this session, live or not. */
-  grantsFor(action: string, sessionKey: string): Promise<Grant[]>
+  /**
+   * The live grants on this action, for everyone and for this session, that ask for exactly these details (JSON text) or
+   * for none.
+   */
+  grantsFor(action: string, sessionKey: string, details: string | null, now: number): Promise<Grant[]>
+  /** The grant of exactly this scope, live or not. */
+  grantOf(scope: Scope): Promise<Grant | undefined>
   grant(id: string): Promise<Grant | undefined>
   /** Live grants, the newest first. */
   grants(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>

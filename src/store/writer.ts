@@ -78,13 +78,16 @@ export function openWriter(file: string): Writer {
       SET version = ?, state = ?, attempts = ?, next_at = ?, updated_at = ?, error = ?
       WHERE confirmation_id = ? AND channel = ?`),
     grantVersion: db
-      .prepare('SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?')
+      .prepare(
+        `SELECT version FROM grants WHERE action = ? AND scope = ? AND session_key = ? AND requester = ?
+          AND conditions = ? AND details_hash = ?`,
+      )
       .pluck(),
     putGrant: db.prepare(`INSERT INTO grants
-      (action, scope, session_key, requester, id, version, expires_at, max_uses, reason, granted_by, proven,
-       created_at, revoked_at, uses)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (action, scope, session_key, requester) DO UPDATE SET id = excluded.id, version = excluded.version,
+      (action, scope, session_key, requester, conditions, details_hash, id, version, expires_at, max_uses, reason,
+       granted_by, proven, created_at, revoked_at, uses, details)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (action, scope, session_key, requester, conditions, details_hash) DO UPDATE SET id = excluded.id, version = excluded.version,
         expires_at = excluded.expires_at, max_uses = excluded.max_uses, reason = excluded.reason,
         granted_by = excluded.granted_by, proven = excluded.proven, created_at = excluded.created_at, revoked_at = excluded.revoked_at,
         uses = CASE WHEN id = excluded.id THEN uses ELSE excluded.uses END`),
@@ -184,7 +187,7 @@ export function openWriter(file: string): Writer {
       case 'updateDelivery':
         return sql.deliveryVersion.get(...write[2].slice(6, 8)) === write[1]
       case 'putGrant':
-        return (sql.grantVersion.get(...write[2].slice(0, 4)) ?? 'absent') === write[1]
+        return (sql.grantVersion.get(...write[2].slice(0, 6)) ?? 'absent') === write[1]
       case 'useGrant':
         return sql.grantUsable.get(write[1], write[2]) !== undefined
       case 'updatePerson':

@@ -2,9 +2,9 @@
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
+import { alwaysFields, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
-import { covered } from './standing.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
@@ -20,6 +20,9 @@ export interface DecisionForm {
   verdict?: string
   reason?: string
   typed?: string
+  duration?: string
+  whom?: string
+  details?: string
 }
 
 interface Choice {
@@ -39,6 +42,7 @@ export function decisionForm(
   const { whyNotApprove } = form
   const mayApprove = whyNotApprove === null
   const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
+  const choices = choicesFor(confirmation, form)
   return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
     <h2 id="decision-title">Your decision</h2>
     <p class="quiet">
@@ -55,13 +59,18 @@ export function decisionForm(
       <input type="hidden" name="csrf" value="${form.csrf}" />
       <fieldset>
         <legend>What do you decide?</legend>
-        ${choicesFor(confirmation, form).map((choice) => radio(choice, form.verdict))}
+        ${choices.map((choice) => radio(choice, form.verdict))}
       </fieldset>
+      ${choices.some(({ verdict }) => verdict === 'approve_always') ? alwaysFields(confirmation, asEntered(form)) : null}
       ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '') : null}
       ${reasonField(reasonFor, !mayApprove, form.reason ?? '')}
       <button type="submit" id="send">Send decision</button>
     </form>
   </section>`
+}
+
+function asEntered({ verdict = '', duration = '', whom = '', details = '' }: DecisionForm) {
+  return { verdict, duration, whom, details }
 }
 
 function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
@@ -70,23 +79,32 @@ function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
 }
 
 function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm): Choice[] {
-  const { terms, sessionKey } = confirmation
+  const { terms, sessionKey, requester } = confirmation
   const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
+      const whose = isProven ? requester : null
+      const remembered = { scope: 'session', requester: whose, expiresAt: null, isExact: false } as const
       choices.push({
         verdict: 'approve_session',
         title: 'Approve for this session',
-        effect: html`This one, and from now on ${covered(confirmation, 'session', isProven)}, without asking.`,
+        effect: html`This one, and from now on ${covered(confirmation, remembered)}, without asking.`,
       })
     }
     choices.push({
       verdict: 'approve_always',
       title: 'Approve always',
-      effect: html`This one, and from now on ${covered(confirmation, 'global', isProven)}, without asking.`,
+      effect: alwaysEffect(confirmation),
     })
   }
   return choices
+}
+
+function alwaysEffect(confirmation: Confirmation): Markup {
+  const questions = questionsOf(confirmation)
+  const rest = questions.some(({ field }) => field === 'details') ? null : ', whatever its details'
+  return html`This one, and from now on every <code>${writtenLine(confirmation.action)}</code>${rest}, without asking.
+    You choose ${questions.map(({ topic }) => topic).join(', and ')}.`
 }
 
 function onceEffect(confirmation: Confirmation, by: string): Markup {

@@ -235,9 +235,11 @@ export const script = `'use strict'
   // What the chosen verdict needs, the browser can ask for; the server does in any case.
   function require() {
     const chosen = form.querySelector('[name=verdict]:checked')
-    const verdict = chosen === null ? '' : chosen.value.startsWith('approve') ? 'approve' : 'deny'
+    const choice = chosen === null ? '' : chosen.value
+    const verdict = choice.startsWith('approve') ? 'approve' : choice
     for (const field of form.querySelectorAll('[data-needed-for]')) {
-      field.required = field.dataset.neededFor.split(' ').includes(verdict)
+      const needed = field.dataset.neededFor.split(' ')
+      field.required = needed.includes(verdict) || needed.includes(choice)
     }
   }
 

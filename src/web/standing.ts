@@ -1,6 +1,7 @@
 // What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
-import type { Confirmation, Execution, Outcome, Resolution, Status, Vote } from '../core/model.js'
+import type { Confirmation, Execution, Outcome, Remembered, Resolution, Status, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
+import { covered } from './always.js'
 import { stillNeeded } from './approvals.js'
 import { html, type Markup, named, written, writtenLine } from './html.js'
 import { moment } from './time.js'
@@ -47,27 +48,13 @@ export function standing(confirmation: Confirmation): Markup | null {
     <p>${sentences[status](resolution, votes)}</p>
     ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
     ${execution === null ? null : executionSentence(execution)}
-    ${votes.map((vote) => (vote.remember ? alsoWhitelisted(confirmation, vote, vote.remember) : null))}
+    ${votes.map(({ by, remember }) => (remember === null ? null : alsoWhitelisted(confirmation, by, remember)))}
   </div>`
 }
 
-/** What an entry covers that goes with an approval. With a proven name a session's entry is for its requester alone. */
-export function covered(
-  { action, sessionKey, requester }: Confirmation,
-  scope: 'session' | 'global',
-  isProven: boolean,
-): Markup {
-  const every = html`every <code>${writtenLine(action)}</code>`
-  if (scope === 'global') return html`${every}, whoever asks, in whichever session and whatever its details`
-  const session = html`in session <code>${writtenLine(sessionKey)}</code>`
-  return isProven
-    ? html`${every} that ${named(requester)} asks for ${session}, whatever its details`
-    : html`${every} ${session}, whoever asks and whatever its details`
-}
-
-function alsoWhitelisted(confirmation: Confirmation, { by, isProven }: Vote, scope: 'session' | 'global'): Markup {
+function alsoWhitelisted(confirmation: Confirmation, by: string, remembered: Remembered): Markup {
   return html`<p>
-    ${named(by)} also whitelisted ${covered(confirmation, scope, isProven)}. To take that back:
+    ${named(by)} also whitelisted ${covered(confirmation, remembered)}. To take that back:
     <code>GET /whitelist</code> lists the entry with its ID, <code>DELETE /whitelist/ID</code> revokes it.
   </p>`
 }

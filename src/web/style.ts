@@ -219,6 +219,12 @@ legend { margin-bottom: 0.5rem; padding: 0; font-weight: 600; }
 .choice .mark { font-weight: 700; text-align: center; }
 .effect { display: block; color: var(--quiet); font-size: 0.9375rem; }
 
+form:not(:has(#choice-approve_always:checked)) .always { display: none; }
+.always { margin-top: 0.75rem; padding-left: 0.875rem; border-left: 3px solid var(--good); }
+.option { display: grid; grid-template-columns: 1.5rem minmax(0, 1fr); align-items: start; gap: 0 0.5rem; min-height: 2.75rem; padding: 0.5625rem 0.25rem; cursor: pointer; }
+.option input { width: 1.25rem; height: 1.25rem; margin: 0.15rem 0 0; accent-color: var(--accent); }
+.flaw { margin-bottom: 0.25rem; color: var(--bad); font-weight: 600; }
+
 .field { margin-top: 1.25rem; }
 .field label { display: block; font-weight: 600; }
 .need { color: var(--quiet); font-weight: 400; }

@@ -36,7 +36,7 @@ t.test('checking a good file says what each rule means', async (t) => {
   What no rule fits
      1 approval, may be whitelisted
 
-The 10 high-risk actions always need a person, whatever a rule says.
+The 10 high-risk actions always need a person, whatever a rule says. A name with anything but ASCII letters, digits and _ - . : / in it counts as one, and is refused unless a rule spells it out.
 `,
   )
 })
@@ -103,6 +103,21 @@ t.test('explaining a high-risk action says that it is one, in every spelling', a
   t.match(explainAction(policyOf('rules: []'), 'wipe_database', '{}'), 'yes  "high risk", which is built in')
 })
 
+t.test('explaining an unclear name says that it is refused, and which character makes it so', async (t) => {
+  t.equal(
+    explainAction(policyOf(rules), '\u0440\u0430y_rent', '{}'),
+    `\u0440\u0430y_rent with details {}
+
+It is refused (unclear_action): its name has U+0440 in it, which is none of ASCII letters, digits and _ - . : /, and no rule spells it out.
+`,
+  )
+  const spelled = explainAction(policyOf('rules: [{ action: send mail }]'), 'send mail', '{}')
+  t.match(spelled, 'It is a high-risk action (its name has U+0020 in it')
+  t.match(spelled, 'What applies: "send mail"')
+  const without = createPolicy(null, { rate: { max: 10, windowMs: 3_600_000 } })
+  t.match(explainAction(without, 'send mail', '{}'), 'What applies: "high risk"', 'without a file it is only high-risk')
+})
+
 t.test('explaining says every limit of the rule', async (t) => {
   const text = explainAction(policyOf(rules), 'chat', '{}')
   t.match(text, 'also their own requests')
@@ -113,13 +128,13 @@ t.test('explaining says every limit of the rule', async (t) => {
 
 t.test('what is explained is what applies, and is safe to print', async () => {
   const policy = policyOf(rules)
-  const action = fc.oneof(fc.constantFrom('pay_x', 'chat', 'delete_data', 'Delete Data'), fc.string({ unit: 'binary' }))
+  const action = fc.oneof(fc.constantFrom('pay_x', 'chat', 'delete_data', 'Delete-Data'), fc.string({ unit: 'binary' }))
   fc.assert(
     fc.property(action, fc.dictionary(fc.string(), fc.jsonValue()), (name, details) => {
       const text = explainAction(policy, name, JSON.stringify(details))
       const { rule } = policy.govern(name, JSON.stringify(details)).terms
-
-      return text.includes(`\nWhat applies: "${rule}"\n`) && !/[\x00-\x09\x0b-\x1f\x7f\u200b\u202e]/.test(text)
+      const outcome = policy.isUnclear(name) ? '\nIt is refused (unclear_action)' : `\nWhat applies: "${rule}"\n`
+      return text.includes(outcome) && !/[\x00-\x09\x0b-\x1f\x7f\u200b\u202e]/.test(text)
     }),
   )
 })

@@ -168,8 +168,8 @@ const wrong: [string, RegExp][] = [
   ['openLimit: 5', /there is no setting `openLimit`; did you mean `open_limit`/],
   ['colour: red', /there is no setting `colour`; there is name, action, when/],
   ['__proto__: 5', /there is no setting `__proto__`/],
-  ['when: {}', /`when` needs a condition/],
-  ['when: amount', /`when` needs a condition/],
+  ['when: {}', /`when` needs at least one condition/],
+  ['when: amount', /`when` needs at least one condition/],
   ['when:', /`when` has no value/],
   ['when: { a: }', /`a` has nothing to compare with/],
   ['when: { a: [1, 2] }', /`a` must be a single value/],
@@ -203,6 +203,11 @@ t.test('patterns and groups that are wrong are mistakes', async (t) => {
     ['rules: [{ action: 5 }]', /`action` must be text/],
     ['rules: [{ action: " a" }]', /must not begin or end with a space/],
     ['rules: [{ action: [a, a] }]', /`a` stands twice/],
+    ['rules: [{ action: [pay_x, Pay-X] }]', /`Pay-X` is the same as `pay_x` in `action`; remove one/],
+    ['rules: [{ action: [pay_*, "PAY.*"] }]', /`PAY\.\*` is the same as `pay_\*`/],
+    ['rules: [{ action: [delete_data, deleteData] }]', /`deleteData` is the same as `delete_data`/],
+    ['rules: [{ action: "lösch*" }]', /a pattern with \* or \? is for names of ASCII .* spell out each name/],
+    ['rules: [{ action: "send *" }]', /a pattern with \* or \?/],
     [`rules: [{ action: ${'x'.repeat(1001)} }]`, /at most 1000/],
     ['rules: [{ action: default }]', /built-in rule/],
     ['rules: [{ action: a }, { action: a }]', /another rule with the name "a"; give this one a `name`/],
@@ -214,6 +219,11 @@ t.test('patterns and groups that are wrong are mistakes', async (t) => {
     ['groups: { a: [group:b], b: [x] }\nrules: []', /a group cannot hold group:b/],
   ]
   for (const [text, expected] of cases) t.match(mistakesOf(text)[0], expected, text.slice(0, 60))
+  t.same(
+    mistakesOf('rules: [{ action: [send mail, Send mail, send_mail, löschen] }]'),
+    [],
+    'what is not plain is itself',
+  )
 })
 
 t.test('a rule that names a high-risk action cannot make it laxer', async (t) => {
@@ -221,7 +231,7 @@ t.test('a rule that names a high-risk action cannot make it laxer', async (t) =>
     for (const setting of ['whitelist: true', 'risk: low', 'risk: normal', 'own_requests: true']) {
       t.match(
         mistakesOf(`rules: [{ action: ${action}, ${setting} }]`)[0],
-        /is a high-risk action/,
+        /is a high-risk action|counts as high-risk/,
         `${action} ${setting}`,
       )
     }
@@ -290,6 +300,11 @@ t.test('a rule that never gets its turn is worth a warning', async (t) => {
     ['{ action: a_* }, { name: b, action: [a_b, a_c*] }', /"b" can never apply/],
     ['{ action: a }, { action: b }, { name: both, action: [a, b] }', /"both" can never apply: .* "a" and "b"/],
     ['{ action: delete_data }, { name: other, action: DeleteData }', /"other" can never apply/],
+    ['{ action: Pay-X }, { name: other, action: pay_x }', /"other" can never apply/],
+    ['{ action: "PAY/*" }, { name: other, action: pay_x }', /"other" can never apply/],
+    ['{ action: "*" }, { name: other, action: Löschen }', /"other" can never apply/],
+    ['{ action: send mail }, { name: other, action: Send mail }', null],
+    ['{ action: pay_x }, { name: other, action: payx }', null],
     ['{ action: a }, { name: both, action: [a, b] }', null],
     ['{ name: if, action: a, when: { x: 1 } }, { action: a }', null],
     ['{ action: a_b }, { action: a_* }', null],

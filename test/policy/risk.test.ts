@@ -1,5 +1,5 @@
 import t from 'tap'
-import { defaultTimeout, highRiskActions, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
+import { defaultTimeout, highRiskActions, highRiskName, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
 
 t.test('the ten high-risk actions are known', async (t) => {
   t.equal(highRiskActions.size, 10)
@@ -7,85 +7,56 @@ t.test('the ten high-risk actions are known', async (t) => {
 })
 
 t.test('another spelling of a high-risk action is still that action', async (t) => {
-  for (const action of [
-    'DEPLOY_PRODUCTION',
-    'deploy-production',
-    'Deploy Production',
-    ' deploy_production ',
-    'deploy.production',
-    'deploy__production',
-    'deploy_\u200bproduction',
-    'ｄｅｌｅｔｅ＿ｄａｔａ',
-    'delete\u00a0data',
-    'wipe\u2010database',
-    'delete_data\ufe0f',
-    'delete\u034f_data',
-    'delete\u3164_data',
-    'delete\u180b_data',
-    'delete_data\u0301',
-    'deleteData',
-    'deletedata',
-    'd\u0435lete_data',
-    'rοtate_keys',
-    'đelete_data',
-    'dełete_data',
-    'exec_remøte',
-    'migrate_đatabase',
-    'MIGRATE_ĐATABASE',
-    'delete_datⱥ',
-    'delete_dɐta',
-    'ᴅelete_data',
-    'ꜱhutdown_service',
-    'ԝipe_database',
-    'shutdown_seгvice',
-    'transfer_fuոds',
-    'rotate_ⲕeys',
-    'ᎠELETE_DATA',
-    'ꓓELETE_DATA',
-    'TRAΝSFER_FUΝDS',
-    'SHUTDOWN_SERνICE',
-    'PUBLISΗ_PACKAGE',
-    'deIete_data',
-    'de1ete_data',
-    'de|ete_data',
-    'de|ete|data',
-    'delete|data',
-    'pub1ish_package',
-    'modlfy_perm1ss|ons',
-    'depl0y_producti0n',
-    'rnigrate_database',
-    'modify_perrnissions',
-    'vvipe_database',
-    'clelete_clata',
-    'd\u212elete_data',
-    'delete_d\u237ata',
-    'e\u00d7ec_remote',
-    'dele\u22a4e_data',
-    '\u2375ipe_database',
-    '\ua64dipe_database',
-    '\u1d26otate_keys',
-    'r\u{1042c}tate_keys',
-    '\u{1f173}elete_data',
-    'delete\u2192data',
-    'd\u212elete\u2192data',
-    'de\u2d4fete_data',
-    'de\u0627ete_data',
-    'publ\u16c1sh_package',
-    'm\u16c1grate_database',
-    'shutdown_serv\u16c1ce',
-    'clelete_d\u{102a0}ta',
-    'vvipe_d\u{102a0}tabase',
-    'exec_rern\u{1042c}te',
-    'deploy_pr\u{1042c}cluction',
-    'c|elete_data',
-    'delete_c|ata',
-    'exec|remote',
-  ]) {
-    t.ok(isHighRisk(action), JSON.stringify(action))
+  const spellings: [string, string][] = [
+    ['DEPLOY_PRODUCTION', 'deploy_production'],
+    ['deploy-production', 'deploy_production'],
+    ['deploy.production', 'deploy_production'],
+    ['deploy__production', 'deploy_production'],
+    ['_deploy/:production.', 'deploy_production'],
+    ['deleteData', 'delete_data'],
+    ['deletedata', 'delete_data'],
+    ['delete/data', 'delete_data'],
+    ['deIete_data', 'delete_data'],
+    ['de1ete_data', 'delete_data'],
+    ['de/ete_data', 'delete_data'],
+    ['clelete_clata', 'delete_data'],
+    ['c1elete_data', 'delete_data'],
+    ['pub1ish_package', 'publish_package'],
+    ['modlfy_perm1ssions', 'modify_permissions'],
+    ['modify_perrnissions', 'modify_permissions'],
+    ['depl0y_producti0n', 'deploy_production'],
+    ['rnigrate_database', 'migrate_database'],
+    ['vvipe_database', 'wipe_database'],
+  ]
+  for (const [action, name] of spellings) {
+    t.equal(highRiskName(action), name, action)
+    t.ok(isHighRisk(action), action)
   }
 })
 
-t.test('actions that merely resemble one are not', async (t) => {
+t.test('a name with anything else in it is high-risk, whatever it says', async (t) => {
+  for (const action of [
+    'delete\u02cddata',
+    'delete data',
+    'delete_data\u200b',
+    'de|ete_data',
+    'd\u0435lete_data',
+    '\u0440\u0430y_x',
+    'ｐａｙ_x',
+    'pay+x',
+    'pay_x\n',
+    '日本',
+    'delete_файл',
+    'überweisung',
+    '*',
+    '\u212e'.repeat(1000),
+  ]) {
+    t.ok(isHighRisk(action), JSON.stringify(action))
+    t.equal(highRiskName(action), undefined, 'and none of the ten')
+  }
+})
+
+t.test('plain names that merely resemble one are not', async (t) => {
   for (const action of [
     'deploy',
     'deploy_production_docs',
@@ -94,31 +65,14 @@ t.test('actions that merely resemble one are not', async (t) => {
     'transfer',
     'send_mail',
     '',
-    '日本',
     'delete_date',
     'delete_data_2',
     'rotate_key',
     'exec_remove',
-    'wipe_databases',
-    'удалить_данные',
-    'delete_临时文件',
-    'delete_файл',
-    'delete_用户账号',
-    'delete_ユーザー',
-    'delete_메모',
-    'delete_صورة',
-    'delete_\u{1f5d1}\u{1f5d1}\u{1f5d1}\u{1f5d1}',
-    'rotate_日志文件',
-    'transfer_文件到备份',
-    'shutdown_テストサーバ',
-    'wipe_Bücher',
-    'überweisung_anlegen',
-    'データ_delete',
-    'd\u212e\u212e\u212e\u212e\u212e_\u212e\u212e\u212e\u212e',
-    'delete_data_日本',
     'exec_reports',
-    '\u212e'.repeat(1000),
-    '|',
+    'wipe_databases',
+    'https://example.com/send',
+    'x'.repeat(1000),
   ]) {
     t.notOk(isHighRisk(action), action)
   }

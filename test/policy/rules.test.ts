@@ -14,7 +14,7 @@ function policyOf(text: string) {
 }
 
 t.test('without rules everything is as it is built in', async (t) => {
-  const policy = createPolicy([], defaults)
+  const policy = createPolicy(null, defaults)
   const { terms, limits } = policy.govern('send_mail', '{}')
   t.equal(terms, defaultTerms, 'the very same terms')
   t.same(limits, {
@@ -27,7 +27,7 @@ t.test('without rules everything is as it is built in', async (t) => {
   t.ok(policy.mayWhitelist('send_mail'))
   t.equal(policy.longestWindowMs, 3_600_000)
   t.same(policy.rules, [])
-  for (const action of [...highRiskActions, 'Delete-Data', 'wipe\u200b_database']) {
+  for (const action of [...highRiskActions, 'Delete-Data', 'wipe\u200b_database', 'delete\u02cddata', 'send mail']) {
     const { terms } = policy.govern(action, '{}')
     t.same(terms, { ...defaultTerms, rule: 'high risk', risk: 'high', mayWhitelist: false }, action)
     t.notOk(policy.mayWhitelist(action), action)
@@ -48,7 +48,7 @@ rules:
   t.equal(ruleFor('pay_rent', { amount: '5' }), 'exact', 'text is no number')
   t.equal(ruleFor('pay_tax', { amount: 50 }), 'rest')
   t.equal(ruleFor('buy', {}), 'rest')
-  t.equal(ruleFor('Buy', {}), 'default', 'upper and lower case are apart')
+  t.equal(ruleFor('BUY', {}), 'rest', 'whatever the case')
   t.equal(ruleFor('sell', { amount: 5 }), 'default')
 })
 
@@ -72,7 +72,7 @@ t.test('the same rule answers with the same object, however often and for whomev
 t.test('a rule that says nothing but its action takes the rest from what is built in', async (t) => {
   const { terms, limits } = policyOf('rules: [{ action: a }]').govern('a', '{}')
   t.same(terms, { ...defaultTerms, rule: 'a' })
-  t.same(limits, createPolicy([], defaults).govern('a', '{}').limits)
+  t.same(limits, createPolicy(null, defaults).govern('a', '{}').limits)
 })
 
 t.test('everything a rule says comes out in its terms and limits', async (t) => {
@@ -125,7 +125,7 @@ rules:
   - { name: lax, action: 'd*', when: { x: 1 }, risk: low, whitelist: true, own_requests: true }
   - { name: laxer, action: '*', risk: low, whitelist: true, own_requests: true }
 `)
-  for (const action of ['delete_data', 'DELETE-DATA', 'deploy_production', 'wipe_database', 'rοtate_keys']) {
+  for (const action of ['delete_data', 'DELETE-DATA', 'deploy_production', 'wipe_database', 'r0tate.keys']) {
     for (const details of ['{"x":1}', '{}']) {
       t.match(policy.govern(action, details).terms, { risk: 'high', mayWhitelist: false, allowsOwn: false }, action)
     }
@@ -137,13 +137,62 @@ rules:
 t.test('a rule for a high-risk action is for all spellings of it', async (t) => {
   for (const pattern of ['delete_data', 'Delete-Data', 'delete_*']) {
     const policy = policyOf(`rules: [{ name: two, action: ${pattern}, approvals: 2 }]`)
-    for (const action of ['delete_data', 'DELETE_DATA', 'delete data', 'd\u0435lete_data', 'deleteData']) {
+    for (const action of ['delete_data', 'DELETE_DATA', 'delete/data', 'de1ete_data', 'deleteData']) {
       t.match(policy.govern(action, '{}').terms, { rule: 'two', approvals: 2, risk: 'high' }, `${pattern} ${action}`)
     }
   }
-  const policy = policyOf('rules: [{ name: odd, action: "DELETE*" }, { name: two, action: delete_data, approvals: 2 }]')
-  t.equal(policy.govern('DELETE_DATA', '{}').terms.rule, 'two', 'and no spelling gets another rule than the action')
-  t.equal(policy.govern('DELETE_IT', '{}').terms.rule, 'odd')
+  const policy = policyOf('rules: [{ name: odd, action: "DE1*" }, { name: two, action: delete_data, approvals: 2 }]')
+  t.equal(policy.govern('DE1ETE_DATA', '{}').terms.rule, 'two', 'and no spelling gets another rule than the action')
+  t.equal(policy.govern('DE1ETE_IT', '{}').terms.rule, 'odd')
+})
+
+t.test('a pattern is for every case and every separator of the names that it fits', async (t) => {
+  const policy = policyOf('rules: [{ name: pay, action: pay_*, approvals: 2 }, { name: mail, action: Send.Mail }]')
+  const ruleFor = (action: string) => policy.govern(action, '{}').terms.rule
+  for (const action of ['pay_x', 'Pay_x', 'pay-x', 'PAY.X', 'pay:x', 'pay/x', 'pay__x', 'pay_-_x', 'pay_']) {
+    t.equal(ruleFor(action), 'pay', action)
+  }
+  for (const action of ['payload', 'paX_x', 'repay_x', '_pay_x', 'pay']) t.equal(ruleFor(action), 'default', action)
+  for (const action of ['send_mail', 'SEND-MAIL', 'send//mail']) t.equal(ruleFor(action), 'mail', action)
+  t.equal(ruleFor('sendmail'), 'default', 'a separator is one, and none is none')
+})
+
+t.test('with rules a name that is not plain is unclear, unless a rule spells it out', async (t) => {
+  const policy = policyOf(`
+rules:
+  - { name: odd, action: [send mail, Löschen], when: { x: 1 }, approvals: 3 }
+  - { name: rest, action: '*', approvals: 2, own_requests: true }
+`)
+  for (const action of [
+    '\u0440\u0430y_x',
+    'pay x',
+    'Send mail',
+    'send  mail',
+    'löschen',
+    'L*',
+    '*',
+    'delete\u02cddata',
+  ]) {
+    t.ok(policy.isUnclear(action), action)
+  }
+  for (const action of ['pay_x', 'send_mail', 'send mail', 'Löschen']) t.notOk(policy.isUnclear(action), action)
+  t.notOk(createPolicy(null, defaults).isUnclear('pay x'), 'without a file nothing is')
+  t.ok(createPolicy([], defaults).isUnclear('pay x'), 'with an empty one everything is')
+  t.match(policy.govern('Löschen', '{"x":1}').terms, { rule: 'odd', risk: 'high', mayWhitelist: false })
+  t.match(policy.govern('Löschen', '{}').terms, { rule: 'rest', risk: 'high', approvals: 2, allowsOwn: false })
+  t.notOk(policy.mayWhitelist('send mail'), 'high-risk all the same')
+})
+
+t.test('every spelling of a name has the same rate window, and unclear names have one together', async (t) => {
+  const { windowOf } = policyOf('rules: [{ action: send mail }]')
+  t.equal(windowOf('Pay-X'), windowOf('pay__x'))
+  t.equal(windowOf('de1eteData'), windowOf('delete_data'))
+  t.not(windowOf('pay_x'), windowOf('pay_y'))
+  t.equal(windowOf('pay x'), windowOf('delete\u02cddata'))
+  t.not(windowOf('send mail'), windowOf('pay x'), 'what a rule spells out has its own')
+  const { windowOf: without } = createPolicy(null, defaults)
+  t.equal(without('send mail'), without('日本'))
+  t.not(without('send mail'), without('send_mail'))
 })
 
 t.test('high-risk actions come out hardened, whatever the rules', async () => {
@@ -154,7 +203,7 @@ t.test('high-risk actions come out hardened, whatever the rules', async () => {
     whitelist: fc.boolean(),
     own: fc.boolean(),
   })
-  const action = fc.constantFrom(...highRiskActions, 'Delete Data', 'transferFunds', 'delete_it', 'send')
+  const action = fc.constantFrom(...highRiskActions, 'Delete-Data', 'transferFunds', 'delete_it', 'send')
   fc.assert(
     fc.property(fc.array(rule, { minLength: 1, maxLength: 5 }), action, fc.boolean(), (rules, name, hasX) => {
       const lines = rules.map(

@@ -775,9 +775,9 @@ t.test('what has begun while the service was open is not done once the first key
       await pass()
       return store.confirmation(id)
     },
-    async grantsFor(action, sessionKey) {
+    async grantsFor(...asked) {
       await pass()
-      return store.grantsFor(action, sessionKey)
+      return store.grantsFor(...asked)
     },
     async grant(id) {
       await pass()

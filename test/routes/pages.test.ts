@@ -345,7 +345,7 @@ t.test('whoever submitted it cannot decide it by a link either', async (t) => {
   for (const verdict of ['approve', 'deny', 'approve_always']) {
     // The field is made as the page would make it, had it a form.
     const csrf = await fieldFor(browser, ownLink)
-    const answer = await browser.post(ownLink, { csrf, verdict })
+    const answer = await browser.post(ownLink, { csrf, verdict, duration: 'hour', whom: 'requester' })
     t.equal(answer.status, 403, verdict)
   }
   t.equal((await root('GET', `/confirm/${second}`)).body.status, 'pending')
@@ -959,11 +959,48 @@ t.test('approving for the session or always adds the entry, and only where the r
   t.equal((await browser.send(`/view/${plain}`, { verdict: 'approve_session' })).status, 400)
   const never = await submit({ action: 'never_this' })
   t.notMatch((await browser.get(`/view/${never}`)).body, /approve_always/)
-  t.equal((await browser.send(`/view/${never}`, { verdict: 'approve_always' })).status, 403)
+  const always = { verdict: 'approve_always', duration: 'revoked', whom: 'anyone' }
+  t.equal((await browser.send(`/view/${never}`, always)).status, 403)
   t.match(await audrey('GET', `/confirm/${never}`), { body: { status: 'pending' } })
-  t.equal((await browser.send(`/view/${plain}`, { verdict: 'approve_always' })).status, 303)
-  t.match(await audrey('GET', '/whitelist'), { body: { count: 2 } })
+  t.equal((await browser.send(`/view/${plain}`, always)).status, 303)
+  t.match(await audrey('GET', '/whitelist'), {
+    body: { count: 2, entries: [{ scope: 'global', requester: null, details: null, expires_at: null }] },
+  })
   t.equal(await status(), 'pending')
+})
+
+t.test('always is as narrow as was chosen, and decides nothing until all was', async (t) => {
+  const { browser, bot, root, olga, audrey, clock } = await served(t)
+  await browser.signIn(olga)
+  const details = { list: 'news', count: 3 }
+  const { id } = (await bot('POST', '/confirm', { ...asked, details })).body
+  const whole = { verdict: 'approve_always', duration: 'hour', whom: 'requester', details: 'exact' }
+  for (const field of ['duration', 'whom', 'details'] as const) {
+    for (const value of ['', 'toString', 'century']) {
+      const page = await browser.send(`/view/${id}`, { ...whole, [field]: value, reason: 'weekly' })
+      t.equal(page.status, 400, `${field} ${value}`)
+      t.match(page.body, /To approve always, choose [^,]+\. Nothing was decided\./)
+      t.match(page.body, `id="flaw-${field}"`)
+      t.equal([...page.body.matchAll(/id="flaw-/g)].length, 1, 'the other answers are kept')
+      t.match(page.body, 'weekly</textarea>')
+    }
+  }
+  t.match(await audrey('GET', `/confirm/${id}`), { body: { status: 'pending' } })
+  t.equal((await browser.send(`/view/${id}`, whole)).status, 303)
+  t.match(await audrey('GET', '/whitelist'), {
+    body: { entries: [{ scope: 'global', requester: 'bot', details, expires_at: clock.now() / 1000 + 3600 }] },
+  })
+  t.match(
+    (await browser.get(`/view/${id}`)).body,
+    /also whitelisted every .* in whichever session, with exactly these details, until <time/,
+  )
+  const ask = async (who: typeof bot, fields: object = {}) =>
+    (await who('POST', '/confirm', { ...asked, details, ...fields })).status
+  t.equal(await ask(bot), 200)
+  t.equal(await ask(root), 202, 'for nobody else')
+  t.equal(await ask(bot, { details: { ...details, count: 4 } }), 202, 'for nothing else')
+  await clock.advance(3_600_000)
+  t.equal(await ask(bot), 202, 'for no longer')
 })
 
 t.test('what is not there is not found, as a page', async (t) => {

@@ -50,6 +50,8 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   action: 'send_mail',
   sessionKey: null,
   requester: null,
+  when: null,
+  details: null,
   expiresAt: null,
   maxUses: null,
   uses: 0,
@@ -214,10 +216,51 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(change({ kind: 'grant', expect: 2, record: grant('g4', { version: 3 }) }))
     t.match(await store.grant('g4'), { uses: 0 })
     t.equal(await store.grant('g1'), undefined)
-    const ids = async (key: string) => (await store.grantsFor('send_mail', key)).map(({ id }) => id)
+    const ids = async (key: string) => (await store.grantsFor('send_mail', key, '{}', 1000)).map(({ id }) => id)
     t.same(await ids('s1'), ['g4', 'g3'])
     t.same(await ids('s2'), ['g4'])
     t.same(await ids(''), ['g4'])
+  })
+
+  t.test('requester, conditions and details are part of what tells grants apart', async (t) => {
+    const store = await open(t)
+    const scopes: Partial<Grant>[] = [
+      {},
+      { requester: 'bot' },
+      { when: '{"a":1}' },
+      { when: '{"a":2}' },
+      { details: '{}' },
+      { details: '{"a":1,"b":[]}' },
+      { details: '{"a":1,"b":[]}', when: '{"a":1}' },
+    ]
+    for (const [index, fields] of scopes.entries()) {
+      const record = grant(`g${index}`, fields)
+      t.not(await store.commit(change({ kind: 'grant', expect: 'absent', record })), 'conflict')
+      t.equal(
+        await store.commit(change({ kind: 'grant', expect: 'absent', record: { ...record, id: 'x' } })),
+        'conflict',
+      )
+      t.same(await store.grantOf(record), record)
+    }
+    t.equal(await store.grantOf(grant('', { when: '{"a":3}' })), undefined)
+    const ids = async (details: string | null) =>
+      (await store.grantsFor('send_mail', 's', details, 1000)).map(({ id }) => id).sort()
+    t.same(await ids('{"b": [], "a": 1}'), ['g0', 'g1', 'g2', 'g3', 'g5', 'g6'], 'in whatever order they are written')
+    t.same(await ids('{}'), ['g0', 'g1', 'g2', 'g3', 'g4'])
+    t.same(await ids('{"a":1}'), ['g0', 'g1', 'g2', 'g3'])
+    t.same(await ids(null), ['g0', 'g1', 'g2', 'g3'])
+  })
+
+  t.test('only live grants are found for a request; one that ended is found by its scope', async (t) => {
+    const store = await open(t)
+    const dead: Partial<Grant>[] = [{ revokedAt: 1 }, { expiresAt: 2000 }, { maxUses: 1, uses: 1 }]
+    for (const [index, fields] of dead.entries()) {
+      const record = grant(`g${index}`, { requester: `r${index}`, ...fields })
+      await store.commit(change({ kind: 'grant', expect: 'absent', record }))
+      t.same(await store.grantOf(record), record)
+    }
+    t.same(await store.grantsFor('send_mail', '', '{}', 2000), [])
+    t.match(await store.grantsFor('send_mail', '', '{}', 1999), [{ id: 'g1' }])
   })
 
   t.test('uses are counted exactly, and a used-up or revoked grant is a conflict', async (t) => {
@@ -512,12 +555,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.same(await store.confirmation('c1'), held)
     t.equal((await store.confirmation('c2'))?.terms, defaultTerms)
     const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true } as const
+    const remember = { scope: 'session', requester: 'bot', expiresAt: 5000, isExact: true } as const
     const vote = (by: string, of: Confirmation) =>
-      castVote(
-        of,
-        { ...ballot, verdict: 'approve', by, at: 2000, via: 'page', remember: 'session' },
-        900_000,
-      ) as Confirmation
+      castVote(of, { ...ballot, verdict: 'approve', by, at: 2000, via: 'page', remember }, 900_000) as Confirmation
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
     t.same(await store.confirmation('c1'), once)

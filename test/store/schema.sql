@@ -98,10 +98,13 @@ CREATE TABLE "grants" (
     id TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL,
     action TEXT NOT NULL,
-    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester.
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester; one that
+    -- asks nothing of the details has empty conditions and an empty hash.
     scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
     session_key TEXT NOT NULL,
     requester TEXT NOT NULL,
+    conditions TEXT NOT NULL,
+    details_hash TEXT NOT NULL,
     expires_at INTEGER,
     max_uses INTEGER,
     uses INTEGER NOT NULL,
@@ -110,10 +113,15 @@ CREATE TABLE "grants" (
     proven INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
-    UNIQUE (action, scope, session_key, requester)
+    details TEXT,
+    UNIQUE (action, scope, session_key, requester, conditions, details_hash),
+    CHECK ((details_hash = '') = (details IS NULL))
   ) STRICT;
 
 CREATE INDEX grants_created_at ON grants (created_at);
+
+CREATE INDEX grants_live ON grants (action, session_key, details_hash, coalesce(expires_at, 9007199254740991))
+    WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses);
 
 CREATE TABLE idempotency_keys (
     caller TEXT NOT NULL,

@@ -157,7 +157,9 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
   t.same(await store.open(), [{ id: 'c1', requester: 'bot', digest }])
   t.match(await store.denied(digest, 0), { id: 'c3' })
-  t.match(await store.grantsFor('ping', 's'), [{ id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: 'alice' }])
+  t.match(await store.grantsFor('ping', 's', '{}', 0), [
+    { id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: 'alice' },
+  ])
   t.match(await store.deliveries('c1'), [{ channel: 'telegram', state: 'retrying', nextAt: 5000, destination: '' }])
   t.same([await store.people(), await store.keys()], [[], []], 'and it is open, as it was')
   const late = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
@@ -169,6 +171,39 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
     }),
     'conflict',
   )
+})
+
+t.test('a vote that said in one word what it lets pass says it in full', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  old.function('digest_of', { varargs: true }, () => '')
+  old.pragma(`application_id = ${applicationId}`)
+  for (const migration of migrations.slice(0, 2)) old.exec(migration)
+  old.pragma('user_version = 2')
+  const vote = { verdict: 'approve', by: 'alice', at: 1000, via: 'http', reason: '"remember":"', comment: null }
+  const votes = [
+    { ...vote, isProven: true, remember: 'session' },
+    { ...vote, isProven: false, remember: 'session' },
+    { ...vote, isProven: true, remember: 'global' },
+    { ...vote, isProven: true, remember: null },
+  ]
+  old
+    .prepare(
+      `INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline, resolved_by, digest, action,
+        requester, session_key, votes, description, details)
+      VALUES ('c1', 1, 'pending', 300, 1000, 301000, '', '', 'a', 'bot', 's', ?, 'd', '{}')`,
+    )
+    .run(JSON.stringify(votes))
+  old.close()
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const remember = { scope: 'session', requester: null, expiresAt: null, isExact: false }
+  t.same((await store.confirmation('c1'))?.votes, [
+    { ...votes[0], remember: { ...remember, requester: 'bot' } },
+    { ...votes[1], remember },
+    { ...votes[2], remember: { ...remember, scope: 'global' } },
+    votes[3],
+  ])
 })
 
 t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {

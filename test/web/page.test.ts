@@ -3,7 +3,7 @@ import { Script } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
-import type { Confirmation, Execution, Outcome, Terms } from '../../src/core/model.js'
+import type { Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
 import { takenDown } from '../../src/web/approvals.js'
 import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
@@ -248,26 +248,72 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
 })
 
 t.test('what an approval also whitelists is said exactly, before and after, with how to take it back', async (t) => {
-  const scopes: ['session' | 'global', boolean, string][] = [
+  const requester = 'newsletter-agent'
+  const session = { scope: 'session', requester, expiresAt: null, isExact: false } as const
+  const always = { ...session, scope: 'global' } as const
+  const cases: [Remembered, boolean | null, string][] = [
     [
-      'session',
+      session,
       true,
-      'every send_newsletter that newsletter-agent asks for in session march-campaign, whatever its details',
+      'every send_newsletter that newsletter-agent asks for in session march-campaign, whatever its details, until it is revoked',
     ],
-    ['session', false, 'every send_newsletter in session march-campaign, whoever asks and whatever its details'],
-    ['global', true, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
-    ['global', false, 'every send_newsletter, whoever asks, in whichever session and whatever its details'],
+    [
+      { ...session, requester: null },
+      false,
+      'every send_newsletter in session march-campaign, whoever asks, whatever its details, until it is revoked',
+    ],
+    [
+      { ...always, requester: null },
+      null,
+      'every send_newsletter, whoever asks, in whichever session, whatever its details, until it is revoked',
+    ],
+    [
+      { ...always, expiresAt: askedAt + 3_600_000, isExact: true },
+      null,
+      'every send_newsletter that newsletter-agent asks for, in whichever session, with exactly these details, until 2026-03-12 15:02:10 UTC',
+    ],
   ]
-  for (const [remember, isProven, what] of scopes) {
-    const form = wordsOf(render(example(), { decision: { form: formOf({ isProven }) } }))
-    t.match(form, `This one, and from now on ${what}, without asking.`)
-    const votes = [vote('alice', { remember, isProven })]
+  for (const [remember, isProven, what] of cases) {
+    if (isProven !== null) {
+      const form = wordsOf(render(example(), { decision: { form: formOf({ isProven }) } }))
+      t.match(form, `This one, and from now on ${what}, without asking.`)
+    }
+    const votes = [vote('alice', { remember })]
     const after = wordsOf(render(resolved({ ...example(), votes }, 'approved', 'alice')))
     t.match(after, `alice also whitelisted ${what}. To take that back: GET /whitelist lists the entry with its ID, `)
     t.match(after, 'DELETE /whitelist/ID revokes it.')
   }
   const once = resolved({ ...example(), votes: [vote('alice')] }, 'approved', 'alice')
   t.notMatch(wordsOf(render(once)), 'whitelist')
+})
+
+t.test('always asks for how long, for whom and, where there are details, for which; nothing is chosen', async (t) => {
+  const asksIn = (page: string) =>
+    [...page.matchAll(/<legend>Always: (.*)\?<\/legend>/g)].map(([, question]) => question)
+  const page = render(example())
+  t.same(asksIn(page), ['for how long', 'for whom', 'with which details'])
+  t.match(wordsOf(page), 'An hour A day A week Until somebody revokes it')
+  t.match(wordsOf(page), 'Only when newsletter-agent asks Whoever asks')
+  t.match(wordsOf(page), 'Only exactly these details, equal as a whole Whatever the details')
+  t.same(asksIn(render(example({ details: '{}' }))), ['for how long', 'for whom'])
+  t.same(asksIn(render(example({}, { mayWhitelist: false }))), [], 'and only where it may be chosen')
+  t.notMatch(page, /class="flaw"/)
+  t.match(wordsOf(page), 'every send_newsletter, without asking. You choose for how long, and for whom, and with which')
+  t.match(wordsOf(render(example({ details: '{}' }))), 'every send_newsletter, whatever its details, without asking.')
+})
+
+t.test('what was not answered is told beside it, and what was is kept', async (t) => {
+  const form = formOf({ verdict: 'approve_always', whom: 'anyone', duration: 'century', reason: 'so' })
+  const page = render(example(), { decision: { form } })
+  t.match(page, /<fieldset aria-describedby="flaw-duration">\s*<legend>Always: for how long/)
+  t.same(
+    [...page.matchAll(/id="flaw-(\w+)"/g)].map(([, field]) => field),
+    ['duration', 'details'],
+  )
+  t.match(page, /value="anyone"[^>]* checked/)
+  t.equal([...page.matchAll(/ checked/g)].length, 2, 'the verdict is the other')
+  const other = render(example(), { decision: { form: formOf({ verdict: 'deny' }) } })
+  t.notMatch(other, /flaw-/, 'nothing of that is asked of who denies')
 })
 
 t.test('an approval says what became of it', async (t) => {

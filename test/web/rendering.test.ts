@@ -43,6 +43,9 @@ const pages: Record<string, string> = {
       message: { kind: 'problem', text: 'To approve, type the name of the action.' },
     }),
   ),
+  '/always': confirmationPage(
+    pageOf(example(), { decision: { form: formOf({ verdict: 'approve_always', whom: 'requester' }) } }),
+  ),
   '/denied': confirmationPage(pageOf(denied, { message: { kind: 'done', text: 'Your decision was taken down.' } })),
   '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
   '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
@@ -256,6 +259,38 @@ browserTest('the browser asks for what the chosen verdict needs', async (t) => {
   t.same(await needed(), [true, false])
   await page.getByRole('radio', { name: 'Approve always' }).check()
   t.same(await needed(), [false, true])
+})
+
+browserTest('what belongs to always is asked with it and with nothing else, and its answers are sent', async (t) => {
+  for (const javaScriptEnabled of [true, false]) {
+    const path = `/asks-${javaScriptEnabled}`
+    live(path, example())
+    const page = await open(t, path, { javaScriptEnabled, viewport: phone })
+    const question = page.getByRole('group', { name: 'Always: for how long?' })
+    t.equal(await question.isVisible(), false)
+    await page.getByRole('radio', { name: 'Approve always' }).check()
+    t.ok(await question.isVisible())
+    const answer = page.getByRole('radio', { name: 'A week' })
+    if (javaScriptEnabled) {
+      t.ok(await answer.evaluate((element: any) => element.required as boolean), 'the browser asks for an answer')
+      await page.getByRole('button', { name: 'Send decision' }).click()
+      await page.waitForTimeout(100)
+      t.notOk(site.posts.some((one) => one.path === path))
+    }
+    await answer.check()
+    await page.getByRole('radio', { name: 'Only when newsletter-agent asks' }).check()
+    await page.getByRole('radio', { name: 'Only exactly these details' }).check()
+    await page.getByRole('button', { name: 'Send decision' }).click()
+    const { fields } = await posted(path)
+    const sent = { verdict: 'approve_always', duration: 'week', whom: 'requester', details: 'exact' }
+    t.same(Object.fromEntries(fields), { csrf: 'token', ...sent, reason: '' })
+  }
+  live('/not-asked', example())
+  const page = await open(t, '/not-asked')
+  await page.getByRole('radio', { name: 'Approve always' }).check()
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  t.equal((await posted('/not-asked')).fields.get('verdict'), 'deny', 'who denies is asked for nothing')
 })
 
 browserTest('hostile text runs nothing, in any place', async (t) => {

@@ -1,8 +1,15 @@
 import t from 'tap'
 import { findCover as findFor, type Grant, isLive, makeGrant } from '../../src/whitelist/grant.js'
 
-const findCover = (grants: Grant[], request: { action: string; sessionKey: string; requester?: string }, now: number) =>
-  findFor(grants, { requester: 'bot', ...request }, now)
+interface Request {
+  action: string
+  sessionKey: string
+  requester?: string
+  details?: string
+}
+
+const findCover = (grants: Grant[], request: Request, now: number) =>
+  findFor(grants, { requester: 'bot', details: '{}', ...request }, now)
 
 const base: Grant = {
   id: 'g1',
@@ -10,6 +17,8 @@ const base: Grant = {
   action: 'send_mail',
   sessionKey: null,
   requester: null,
+  when: null,
+  details: null,
   expiresAt: null,
   maxUses: null,
   uses: 0,
@@ -45,6 +54,8 @@ t.test('the narrower grant is used first', async (t) => {
 t.test('no grant covers a high-risk action, however it got there', async (t) => {
   t.equal(findCover([{ ...base, action: 'delete_data' }], request('delete_data'), 1), undefined)
   t.equal(findCover([{ ...base, action: 'Delete-Data' }], request('Delete-Data'), 1), undefined)
+  const odd = 'delete\u02cddata'
+  t.equal(findCover([{ ...base, action: odd }], request(odd), 1), undefined)
 })
 
 t.test('a grant ends when it is revoked, expires, or is used up', async (t) => {
@@ -68,4 +79,68 @@ t.test('a grant for one requester covers nobody else, whatever session they name
   t.equal(findCover([own], asked, 0), own)
   t.equal(findCover([own], { ...asked, requester: 'other' }, 0), undefined)
   t.equal(findCover([{ ...own, requester: null }], { ...asked, requester: 'other' }, 0)?.requester, null)
+})
+
+t.test('a grant with conditions covers details that meet all of them, and nothing that cannot be judged', async (t) => {
+  const when = '{"amount":{"at_most":100,"greater_than":0},"items.*.kind":{"equals":"a","every":true},"note":null}'
+  const grant = { ...base, when }
+  const covers = (details: object) =>
+    findCover([grant], { ...request('send_mail'), details: JSON.stringify(details) }, 1) === grant
+  const met = { amount: 5, items: [{ kind: 'a' }], note: null }
+  t.ok(covers(met))
+  t.ok(covers({ ...met, more: true }))
+  for (const details of [
+    {},
+    { ...met, amount: 101 },
+    { ...met, amount: '5' },
+    { ...met, amount: null },
+    { ...met, amount: [5] },
+    { ...met, items: [{ kind: 'a' }, { kind: 'b' }] },
+    { ...met, items: [{ kind: 'a' }, {}] },
+    { ...met, items: [] },
+    { ...met, items: 'a' },
+    { amount: 5, items: [{ kind: 'a' }] },
+  ]) {
+    t.notOk(covers(details), JSON.stringify(details))
+  }
+})
+
+t.test('conditions that cannot be read are met by nothing', async (t) => {
+  for (const when of ['{}', '{"a":{"unlike":1}}', '[]', '{"a.":1}']) {
+    t.equal(findCover([{ ...base, when }], { ...request('send_mail'), details: '{"a":1}' }, 1), undefined, when)
+  }
+})
+
+t.test('a grant for exactly these details covers no others', async (t) => {
+  const grant = { ...base, details: '{"a":1,"b":{"c":[],"d":null}}' }
+  const covers = (details: string) => findCover([grant], { ...request('send_mail'), details }, 1) === grant
+  t.ok(covers('{"b": {"d": null, "c": []}, "a": 1.0}'), 'in whatever order they are written')
+  for (const details of [
+    '{}',
+    '{"a":1}',
+    '{"a":"1","b":{"c":[],"d":null}}',
+    '{"a":1,"b":{"c":[],"d":null},"e":null}',
+    '{"a":1,"b":{"c":[]}}',
+    '{"a":1,"b":{"c":{},"d":null}}',
+  ]) {
+    t.notOk(covers(details), details)
+  }
+  const none = { ...base, details: '{}' }
+  t.equal(findCover([none], request('send_mail'), 1), none)
+  t.equal(findCover([none], { ...request('send_mail'), details: '{"a":1}' }, 1), undefined)
+})
+
+t.test('of several the one that is bound most is used', async (t) => {
+  const details = '{"a":1}'
+  const grants: Grant[] = [
+    base,
+    { ...base, id: 'r', requester: 'bot' },
+    { ...base, id: 'w', when: details },
+    { ...base, id: 'd', details },
+    { ...base, id: 's', sessionKey: 's1' },
+  ]
+  for (let count = grants.length; count > 0; count--) {
+    const found = findCover(grants.slice(0, count), { ...request('send_mail', 's1'), details }, 1)
+    t.equal(found, grants[count - 1])
+  }
 })
