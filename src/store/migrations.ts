@@ -229,4 +229,8 @@ export const migrations: readonly string[] = [
     used_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Behind the large ones, which whoever reads it reads as well.
+  ALTER TABLE confirmations ADD COLUMN on_behalf_of TEXT;
+  `,
 ]
