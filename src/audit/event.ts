@@ -70,6 +70,7 @@ export function submitted(confirmation: Confirmation, via: Via): NewEvent {
       timeout_seconds: confirmation.timeoutSeconds,
       expires_at: confirmation.deadline / 1000,
       rule: confirmation.terms.rule,
+      ...(confirmation.onBehalfOf === null ? {} : { on_behalf_of: confirmation.onBehalfOf }),
       ...(confirmation.requestedAs === null ? {} : { requested_as: confirmation.requestedAs }),
       ...(confirmation.callbackUrl === null ? {} : { callback_url: confirmation.callbackUrl }),
     },
@@ -233,14 +234,15 @@ export function attempted(delivery: Delivery, { digest }: Confirmation): NewEven
 }
 
 /** A delivery that needs no attempt; its event says what was said. */
-export function notified(delivery: Delivery, { action, requester, digest }: Confirmation): NewEvent {
+export function notified(delivery: Delivery, { action, requester, onBehalfOf, digest }: Confirmation): NewEvent {
+  const behalf = onBehalfOf === null ? {} : { on_behalf_of: onBehalfOf }
   return {
     type: 'notified',
     at: delivery.updatedAt,
     actor: 'system:outbox',
     via: delivery.channel,
     confirmationId: delivery.confirmationId,
-    data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester },
+    data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester, ...behalf },
   }
 }
 

@@ -104,7 +104,7 @@ function titleOf({ actions, terms }: Rule): string {
 
 /** On one line, for a list of rules. */
 function summarize(terms: Terms): string {
-  const { risk, deciders, mustType, reasonFor, allowsOwn, mayWhitelist } = terms
+  const { risk, deciders, mustType, reasonFor, allowsOwn, needsDigest, mayWhitelist } = terms
   return [
     ...(risk === 'normal' ? [] : [`risk ${risk}`]),
     countApprovals(terms),
@@ -112,6 +112,7 @@ function summarize(terms: Terms): string {
     ...(mustType ? ['typed confirmation'] : []),
     ...(reasonFor.length === 0 ? [] : [`a reason to ${reasonFor.join(' or ')}`]),
     ...(allowsOwn ? ["the requester's own too"] : []),
+    ...(needsDigest ? ['claimed with its digest'] : []),
     mayWhitelist ? 'may be whitelisted' : 'never whitelisted',
   ].join(', ')
 }
@@ -132,11 +133,11 @@ function sayHighRisk(action: string): string {
 }
 
 function sayTerms(terms: Terms): string[] {
-  const { risk, approvals, seats, deciders, mayWhitelist, reasonFor, mustType, allowsOwn } = terms
+  const { risk, approvals, seats, deciders, mayWhitelist, reasonFor, mustType, allowsOwn, needsDigest } = terms
   const whom = seats.map(({ group, count, members }) => `${count} of ${group} (${members.join(', ')})`).join(' and ')
   const who = deciders === null ? 'Whoever has the role of an operator' : `Only ${deciders.join(', ')}`
   return [
-    `Its risk is ${risk}.`,
+    terms.rule === defaultTerms.rule ? 'No rule says what its risk is.' : `Its risk is ${risk}.`,
     approvals === 1
       ? `One person must approve${whom === '' ? '' : `: ${whom}`}.`
       : `${approvals} different people must approve${whom === '' ? '' : `: ${whom}`}. One denial ends it.`,
@@ -146,6 +147,7 @@ function sayTerms(terms: Terms): string[] {
     ...(mustType ? ['Whoever approves must type the name of the action.'] : []),
     ...(reasonFor.length === 0 ? [] : [`Whoever wants to ${reasonFor.join(' or ')} must give a reason.`]),
     mayWhitelist ? 'It may be whitelisted, and then passes without asking.' : 'No whitelist entry covers it.',
+    ...(needsDigest ? ['It is claimed only with the digest of what is about to be done.'] : []),
   ]
 }
 

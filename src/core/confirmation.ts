@@ -26,6 +26,7 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     digest: digestOf(submission),
     callbackUrl: submission.callbackUrl,
     requestedAs: submission.requestedAs,
+    onBehalfOf: submission.onBehalfOf,
     terms,
     votes: [],
     resolution: null,
@@ -108,6 +109,11 @@ export function claim(
   if (execution.state !== 'unclaimed') {
     const sentence = `Confirmation ${id} was claimed before, and an approval is good for one act. Do not act again.`
     return no(current, 'already_claimed', sentence, { claimed_at: execution.claimedAt! / 1000 })
+  }
+  // Last, so that nobody is sent to compute one in vain.
+  if (digest === null && current.terms.needsDigest) {
+    const sentence = `The rule '${current.terms.rule}' lets ${id} be claimed only with a digest. Do not act; compute it from what you are about to do, and claim again with it in 'digest'.`
+    return no(current, 'digest_required', sentence)
   }
   return next(current, { execution: { ...execution, state: 'claimed', claimedAt: now, reportBy: now + reportMs } })
 }

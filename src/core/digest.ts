@@ -1,4 +1,4 @@
-// What an approval is bound to: one hash over what will be done, by whom and in which session.
+// What an approval is bound to: one hash over what will be done, by whom, for whom and in which session.
 import { hash } from 'node:crypto'
 import { canonical } from './json.js'
 import type { Submission } from './model.js'
@@ -9,20 +9,29 @@ export function sha256(text: string): string {
 }
 
 /**
- * SHA-256 over the RFC 8785 form of exactly these four. Names are the API's own, so that anybody can compute it from what
- * was submitted. `details` is JSON text.
+ * SHA-256 over the RFC 8785 form of exactly these; for whom it is done counts where somebody is named. Names are the API's
+ * own, so that anybody can compute it from what was submitted. `details` is JSON text.
  */
-export function digestOf(of: Pick<Submission, 'action' | 'details' | 'requester' | 'sessionKey'>): string {
+export function digestOf(
+  of: Pick<Submission, 'action' | 'details' | 'onBehalfOf' | 'requester' | 'sessionKey'>,
+): string {
+  const behalf = of.onBehalfOf === null ? '' : `"on_behalf_of":${JSON.stringify(of.onBehalfOf)},`
   return sha256(
     // In the order of RFC 8785: sorted by name.
-    `{"action":${JSON.stringify(of.action)},"details":${canonical(JSON.parse(of.details))},` +
+    `{"action":${JSON.stringify(of.action)},"details":${canonical(JSON.parse(of.details))},${behalf}` +
       `"requester":${JSON.stringify(of.requester)},"session_key":${JSON.stringify(of.sessionKey)}}`,
   )
 }
 
 /** Tells one submission from another in everything that was asked for. */
-export function fingerprintOf({ details, ...rest }: Submission): string {
-  return sha256(canonical({ ...rest, details: JSON.parse(details) as unknown }))
+export function fingerprintOf({ details, onBehalfOf, ...rest }: Submission): string {
+  const behalf = onBehalfOf === null ? {} : { onBehalfOf }
+  return sha256(canonical({ ...rest, ...behalf, details: JSON.parse(details) as unknown }))
+}
+
+/** Tells what is done with a confirmation from everything else that is sent with a key. `body` is as it was understood. */
+export function actFingerprint(verb: 'claim' | 'report', id: string, body: Record<string, string | null>): string {
+  return sha256(canonical({ verb, id, ...body }))
 }
 
 /** Enough to compare by eye, in a message. */

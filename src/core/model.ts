@@ -24,6 +24,7 @@ export interface Submission {
   timeoutSeconds: number
   callbackUrl: string | null
   requestedAs: string | null
+  onBehalfOf: string | null
 }
 
 /**
@@ -47,6 +48,8 @@ export interface Terms {
   mustType: boolean
   /** Whoever submitted it may decide it too. */
   allowsOwn: boolean
+  /** It is claimed only by whoever says, by its digest, what they are about to do. */
+  needsDigest: boolean
 }
 
 export const risks = ['low', 'normal', 'high'] as const
@@ -72,6 +75,7 @@ export const defaultTerms: Terms = {
   reasonFor: [],
   mustType: false,
   allowsOwn: false,
+  needsDigest: false,
 }
 
 /** One person's word. */
@@ -144,6 +148,8 @@ export interface Confirmation {
   callbackUrl: string | null
   /** The name in the request, where it is not the requester's own: no more than a comment. */
   requestedAs: string | null
+  /** For whom the requester says it acts: its word, which nobody has verified and which gives no right. */
+  onBehalfOf: string | null
   terms: Terms
   votes: Vote[]
   resolution: Resolution | null
@@ -155,8 +161,8 @@ export const chatNames = ['telegram', 'discord'] as const
 export const channelNames = [...chatNames, 'log', 'callback'] as const
 export type ChannelName = (typeof channelNames)[number]
 
-/** Who asked with this Idempotency-Key, for what, and what came of it. */
-export interface KeyedSubmission {
+/** Who sent what with this Idempotency-Key, and which confirmation it made or was about. */
+export interface KeyedRequest {
   caller: string
   key: string
   fingerprint: string

@@ -22,6 +22,7 @@ export const refusalCodes = [
   'not_approved',
   'approval_expired',
   'digest_mismatch',
+  'digest_required',
   'already_claimed',
   'not_claimed',
   'already_reported',

@@ -59,9 +59,11 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
     isWorthWaiting,
     isMoot: (confirmation, now) => statusOf(asOf(confirmation, now)) !== 'pending',
     async send(confirmation, { baseUrl, stop }) {
-      const { id, action, description, details, requester, sessionKey, digest, deadline, terms } = confirmation
+      const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } =
+        confirmation
       const { approvals, reasonFor, mustType } = terms
-      const texts = { id, action, description, details, requester, sessionKey, digest, approvals, reasonFor, mustType }
+      const who = { requester, onBehalfOf, sessionKey }
+      const texts = { id, action, description, details, ...who, digest, approvals, reasonFor, mustType }
       const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(confirmation, channel.name) }
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },

@@ -11,7 +11,7 @@ export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: s
 }
 
 // Embed limits: title 256, description 4096, a field's value 1024, everything together 6000. Code fences included.
-const limits = { action: 200, requester: 200, session: 200, description: 2400, details: 960 }
+const limits = { action: 200, requester: 200, behalf: 100, session: 200, description: 2400, details: 960 }
 const amber = 0xf5a623
 
 export function createDiscord(settings: DiscordSettings, version: string): Channel {
@@ -59,6 +59,9 @@ export function renderDiscord(notice: Notice) {
           { name: 'Action', value: span(notice.action, limits.action) },
           ...(details === null ? [] : [{ name: 'Details', value: block(details, limits.details) }]),
           { name: 'Requester', value: span(notice.requester, limits.requester) },
+          ...(notice.onBehalfOf === null
+            ? []
+            : [{ name: 'On behalf of (not verified)', value: span(notice.onBehalfOf, limits.behalf) }]),
           ...(notice.sessionKey === '' ? [] : [{ name: 'Session', value: span(notice.sessionKey, limits.session) }]),
           { name: 'ID', value: `\`${notice.id}\`` },
           { name: 'Digest', value: `\`${shortDigest(notice.digest)}\`` },

@@ -21,6 +21,7 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
         id: confirmationId,
         action: short(data.action),
         requester: short(data.requester),
+        ...(data.on_behalf_of === undefined ? {} : { on_behalf_of_unverified: short(data.on_behalf_of) }),
         digest: shortDigest(String(data.digest)),
       },
       `confirmation needed and no chat took the message: open ${pagesUrl()}/view/${confirmationId!}, or POST to /confirm/${confirmationId!}/approve or /deny`,

@@ -9,6 +9,8 @@ export interface Notice {
   /** JSON text of an object. */
   details: string
   requester: string
+  /** For whom it says it acts, which nobody has verified. */
+  onBehalfOf: string | null
   sessionKey: string
   digest: string
   expiresAt: number

@@ -21,7 +21,7 @@ export interface TelegramSettings {
 }
 
 // The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1100.
-const limits = { action: 200, requester: 200, session: 200, description: 1500, details: 850 }
+const limits = { action: 200, requester: 200, behalf: 100, session: 200, description: 1500, details: 800 }
 
 export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramSettings): Channel {
   // A group that became a supergroup answers with its new id once.
@@ -72,6 +72,7 @@ export function renderTelegram(notice: Notice): string {
     block(notice.description, limits.description),
     ...(details === null ? [] : ['Details', block(details, limits.details)]),
     `Requester: ${line(notice.requester, limits.requester)}`,
+    ...(notice.onBehalfOf === null ? [] : [`On behalf of (not verified): ${line(notice.onBehalfOf, limits.behalf)}`]),
     ...(notice.sessionKey === '' ? [] : [`Session: ${line(notice.sessionKey, limits.session)}`]),
     `ID: <code>${notice.id}</code>`,
     `Digest: <code>${shortDigest(notice.digest)}</code>`,

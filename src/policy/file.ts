@@ -42,6 +42,7 @@ export const ruleSettings = [
   'rate_limit',
   'reason_required',
   'typed_confirmation',
+  'digest_required',
   'own_requests',
   'open_limit',
   'merge_identical',
@@ -169,10 +170,17 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
   const ownRequests = truth('own_requests')
   const reasonFor = read('reason_required', (value) => readReasons(value, complain)) ?? []
   const mustType = truth('typed_confirmation') ?? false
+  const digestRequired = truth('digest_required')
 
   if (whitelist === true) {
     const flaw = flawOfWhitelist(risk, approvals)
     if (flaw !== null) complain(at('whitelist'), flaw)
+  }
+  if (risk === 'high' && digestRequired === false) {
+    complain(
+      at('digest_required'),
+      '`risk: high` is never claimed without a digest; remove `digest_required`, or lower the risk',
+    )
   }
   const highRisk = actions?.find((one) => isExact(one) && isHighRisk(one))
   if (highRisk !== undefined) {
@@ -182,6 +190,7 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
     if (whitelist === true) never('whitelist', 'can never be whitelisted')
     if (risk === 'low' || risk === 'normal') never('risk', 'stays one')
     if (ownRequests === true) never('own_requests', 'is never decided by whoever submitted it')
+    if (digestRequired === false) never('digest_required', 'is never claimed without a digest')
   }
   if (approvals !== undefined && (deciders !== undefined || !found.has('deciders'))) {
     const flaw = flawOfApprovals(approvals, deciders ?? null)
@@ -205,8 +214,10 @@ function readRule(node: Node, groups: Groups, names: Set<string>, complain: Comp
     reasonFor,
     mustType,
     allowsOwn: ownRequests ?? false,
+    needsDigest: false,
   }
   terms.mayWhitelist = whitelist ?? takesPlainYes(terms)
+  terms.needsDigest = digestRequired ?? terms.risk === 'high'
   return { actions, when, terms, limits: { timeout, rate, maxOpen, mergesIdentical, denialHoldsMs } }
 }
 

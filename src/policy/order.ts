@@ -89,6 +89,7 @@ function stricterIn(a: Terms, b: Terms): string[] {
     [a.reasonFor.some((verdict) => !b.reasonFor.includes(verdict)), 'reason_required'],
     [!a.allowsOwn && b.allowsOwn, 'own_requests'],
     [risks.indexOf(a.risk) > risks.indexOf(b.risk), 'risk'],
+    [a.needsDigest && !b.needsDigest, 'digest_required'],
   ]
   return ways.flatMap(([isStricter, way]) => (isStricter ? [way] : []))
 }

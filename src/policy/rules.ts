@@ -54,7 +54,13 @@ export interface Policy {
 }
 
 /** Where no rule fits a high-risk action. */
-export const highRiskTerms: Terms = { ...defaultTerms, rule: 'high risk', risk: 'high', mayWhitelist: false }
+export const highRiskTerms: Terms = {
+  ...defaultTerms,
+  rule: 'high risk',
+  risk: 'high',
+  mayWhitelist: false,
+  needsDigest: true,
+}
 
 /** Names of the rules that are built in. */
 export const builtInNames: readonly string[] = [defaultTerms.rule, highRiskTerms.rule]
@@ -141,6 +147,6 @@ function compileActions(actions: string[]): (name: string) => boolean {
 
 /** The same terms, as strict as a high-risk action needs them. */
 export function harden(terms: Terms): Terms {
-  if (terms.risk === 'high' && !terms.mayWhitelist && !terms.allowsOwn) return terms
-  return { ...terms, risk: 'high', mayWhitelist: false, allowsOwn: false }
+  if (terms.risk === 'high' && !terms.mayWhitelist && !terms.allowsOwn && terms.needsDigest) return terms
+  return { ...terms, risk: 'high', mayWhitelist: false, allowsOwn: false, needsDigest: true }
 }

@@ -6,9 +6,10 @@ import { channelNames, deliveryStates, executionStates, risks, statuses, verdict
 
 const epoch = z.number().meta({ description: 'Epoch seconds.' })
 const isoTime = z.iso.datetime()
-const digest = z
-  .string()
-  .meta({ description: 'SHA-256 over the RFC 8785 form of action, details, requester and session_key.' })
+const digest = z.string().meta({
+  description:
+    'SHA-256 over the RFC 8785 form of action, details, on_behalf_of (where it is given), requester and session_key.',
+})
 const cursor = z.string().nullable().meta({ description: 'Where the next page begins; null on the last.' })
 
 export const submitted = z
@@ -118,8 +119,13 @@ const confirmationFields = z.object({
     .string()
     .nullable()
     .meta({ description: "The name in the request, where it is not the key's owner." }),
+  on_behalf_of: z
+    .string()
+    .nullable()
+    .meta({ description: 'For whom the requester says it acts, which nobody has verified.' }),
   risk: z.enum(risks),
   rule: z.string().meta({ description: 'The rule that governs it.' }),
+  digest_required: z.boolean().meta({ description: 'Whether it is claimed only with its digest.' }),
   ...voting,
   execution: z.enum(executionStates).nullable().meta({ description: 'What became of an approval; null without one.' }),
   claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),

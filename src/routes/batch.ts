@@ -27,7 +27,7 @@ export function batchRoutes(app: Api, service: Service): void {
       config: { needs: 'submit' },
       schema: {
         summary: 'Ask for many at once, in one commit',
-        known: requests.submitHeaders.pick({ 'idempotency-key': true }),
+        known: requests.keyHeaders,
         body: requests.batchBody,
         response: { 200: answers.results },
       },

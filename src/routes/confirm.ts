@@ -4,8 +4,8 @@ import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
 import type { Caller } from '../access/role.js'
 import type { Confirmation } from '../core/model.js'
-import { isRefusal } from '../core/refusal.js'
-import type { Remember } from '../service/decide.js'
+import { isRefusal, type Refusal } from '../core/refusal.js'
+import type { Executed, Remember } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
@@ -209,13 +209,14 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         summary: 'The last gate before acting: passes once, for what was approved',
         params: requests.idParams,
+        known: requests.keyHeaders,
         body: requests.claimBody,
         response: { 200: answers.executed },
       },
     },
-    async ({ params, body, caller }) => {
-      const { confirmation } = granted(await service.claim(params.id, body?.digest ?? null, caller, 'http'))
-      return confirmationView(confirmation)
+    async ({ params, headers, body, caller }, reply) => {
+      const act = { id: params.id, key: readKey(headers), caller, via: 'http' as const }
+      return executedView(await service.claim(act, body?.digest ?? null), reply)
     },
   )
 
@@ -226,14 +227,14 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         summary: 'Say how the act went, which closes the record',
         params: requests.idParams,
+        known: requests.keyHeaders,
         body: requests.reportBody,
         response: { 200: answers.executed },
       },
     },
-    async ({ params, body, caller }) => {
-      const message = textOrNull(body.message)
-      const { confirmation } = granted(await service.report(params.id, body.outcome, message, caller, 'http'))
-      return confirmationView(confirmation)
+    async ({ params, headers, body, caller }, reply) => {
+      const act = { id: params.id, key: readKey(headers), caller, via: 'http' as const }
+      return executedView(await service.report(act, body.outcome, textOrNull(body.message)), reply)
     },
   )
 }
@@ -243,6 +244,12 @@ function readRemember({ scope, ttl_seconds, for: whom, details }: Remembering): 
 }
 
 type Remembering = NonNullable<NonNullable<z.output<typeof requests.approveBody>>['remember']>
+
+function executedView(result: Executed | Refusal, reply: FastifyReply) {
+  const { confirmation, isReplay } = granted(result)
+  if (isReplay) void reply.header('idempotency-replayed', 'true')
+  return confirmationView(confirmation)
+}
 
 interface Submitting {
   body: z.output<typeof requests.submitBody>

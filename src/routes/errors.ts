@@ -57,6 +57,7 @@ export const problems = {
   not_approved: { status: 409, title: 'Not approved' },
   approval_expired: { status: 409, title: 'Approval expired' },
   digest_mismatch: { status: 409, title: 'Not what was approved' },
+  digest_required: { status: 409, title: 'Digest required' },
   already_claimed: { status: 409, title: 'Already claimed' },
   not_claimed: { status: 409, title: 'Not claimed' },
   already_reported: { status: 409, title: 'Already reported' },

@@ -71,6 +71,11 @@ export const submitBody = bodyObject({
   requester: personName('requester')
     .optional()
     .meta({ default: 'agent', description: "With a key it is the key's owner, and this no more than a comment." }),
+  on_behalf_of: personName('on_behalf_of')
+    .optional()
+    // A default would be part of the description, and the answer has null.
+    .transform((value) => value?.trim() || undefined)
+    .meta({ description: 'For whom the agent says it acts: shown as its word, part of the digest, and no right.' }),
   session_key: short('session_key', optional('session_key')).default(''),
   timeout_seconds: z
     .unknown()
@@ -265,12 +270,14 @@ export const waitHeaders = z.object({
   prefer: z.string().optional().meta({ description: '`wait=SECONDS`, as the query parameter (RFC 7240).' }),
 })
 
-export const submitHeaders = waitHeaders.extend({
+export const keyHeaders = z.object({
   'idempotency-key': z
     .string()
     .optional()
     .meta({ description: 'The same requester, key and payload get the first answer again.' }),
 })
+
+export const submitHeaders = waitHeaders.extend(keyHeaders.shape)
 
 export const streamHeaders = z.object({
   'last-event-id': z.string().optional().meta({ description: 'Go on after the event with this number.' }),

@@ -20,6 +20,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, {
     sessionKey: body.session_key,
     timeoutSeconds: body.timeout_seconds,
     callbackUrl: body.callback_url ?? null,
+    onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
   return { submission, key, isProven: name !== null }

@@ -2,7 +2,8 @@
 import type { Link } from '../access/key.js'
 import { type Caller, isOwn, mayRead } from '../access/role.js'
 import * as audit from '../audit/event.js'
-import { claim, report, resolve } from '../core/confirmation.js'
+import { asOf, claim, report, resolve } from '../core/confirmation.js'
+import { actFingerprint } from '../core/digest.js'
 import { canonical } from '../core/json.js'
 import type { Confirmation, Remembered, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
@@ -11,6 +12,7 @@ import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
+import { keyOwner, keyReused } from './keyed.js'
 import type { People } from './people.js'
 import { only, type Present } from './present.js'
 import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
@@ -57,6 +59,28 @@ export interface Decided {
 
 export interface Executed {
   confirmation: Confirmation
+  /** This was done before, with the same key. */
+  isReplay: boolean
+}
+
+/** What an agent does with an approval. */
+export interface Act {
+  id: string
+  /** The caller's Idempotency-Key, if there is one. */
+  key: string | null
+  caller: Caller
+  via: Via
+}
+
+/** What tells one act from another. */
+interface Deed {
+  /** Of all that was sent; kept with the key. */
+  fingerprint: string
+  rule: (found: Confirmation, now: number) => Confirmation | Refusal
+  /** Whether the first answer may be given again, now that it stands so. */
+  isStill: (confirmation: Confirmation) => boolean
+  /** Belongs into the record of an attempt that is refused. */
+  about: Record<string, unknown>
 }
 
 export function createDecide({ store, present, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
@@ -143,30 +167,36 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     })
   }
 
-  function claimOnce(id: string, digest: string | null, caller: Caller, via: Via): Promise<Executed | Refusal> {
-    const presented = digest === null ? {} : { presented_digest: digest }
-    return execute(id, caller, via, (found, now) => claim(found, digest, now, reportMs), presented)
+  function claimOnce(act: Act, digest: string | null): Promise<Executed | Refusal> {
+    return execute(act, {
+      fingerprint: actFingerprint('claim', act.id, { digest }),
+      rule: (found, now) => claim(found, digest, now, reportMs),
+      // Whoever comes back after the act must not act again.
+      isStill: ({ execution }) => execution?.state === 'claimed',
+      about: digest === null ? {} : { presented_digest: digest },
+    })
   }
 
-  function reportOnce(
-    id: string,
-    outcome: 'succeeded' | 'failed',
-    message: string | null,
-    caller: Caller,
-    via: Via,
-  ): Promise<Executed | Refusal> {
-    return execute(id, caller, via, (found, now) => report(found, outcome, message, now))
+  function reportOnce(act: Act, outcome: 'succeeded' | 'failed', message: string | null): Promise<Executed | Refusal> {
+    return execute(act, {
+      fingerprint: actFingerprint('report', act.id, { outcome, message }),
+      rule: (found, now) => report(found, outcome, message, now),
+      isStill: () => true,
+      about: {},
+    })
   }
 
-  /** `about` belongs into the record of an attempt that is refused. */
-  function execute(
-    id: string,
-    caller: Caller,
-    via: Via,
-    rule: (found: Confirmation, now: number) => Confirmation | Refusal,
-    about: Record<string, unknown> = {},
-  ): Promise<Executed | Refusal> {
-    return own<Executed>(id, caller, via, (found, now) => {
+  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about }: Deed) {
+    return own<Executed>(id, caller, via, async (found, now) => {
+      const owner = keyOwner(found.requester, caller.role !== null)
+      const keyed = key === null ? undefined : await store.keyed(owner, key)
+      if (keyed !== undefined) {
+        if (keyed.fingerprint !== fingerprint) return { answer: keyReused(keyed.confirmationId) }
+        // What was found may be from before the key. As long as it stands so, it is as it was answered.
+        const { found: latest, now: at } = await present(() => store.confirmation(id), only)
+        const confirmation = asOf(latest!, at)
+        if (isStill(confirmation)) return { answer: { confirmation, isReplay: true } }
+      }
       const confirmation = rule(found, now)
       if (isRefusal(confirmation)) {
         const { action, digest, requester: actor } = found
@@ -174,12 +204,20 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
         return { answer: confirmation, change: rejection(confirmation, attempt, { action, digest, ...about }) }
       }
       const change = replaceInTime(found, confirmation, audit.execution(confirmation, now, via), now)
-      return { change, answer: { confirmation } }
+      if (key !== null) {
+        change.writes.push({ kind: 'keyed', record: { caller: owner, key, fingerprint, confirmationId: id, at: now } })
+      }
+      return { change, answer: { confirmation, isReplay: false } }
     })
   }
 
   /** What only whoever asked may do. */
-  function own<T>(id: string, caller: Caller, via: Via, rule: (found: Confirmation, now: number) => Attempt<T>) {
+  function own<T>(
+    id: string,
+    caller: Caller,
+    via: Via,
+    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+  ) {
     return change<T>(id, caller.role !== null, (found, now) => {
       if (isOwn(caller, found)) return rule(found, now)
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }

@@ -74,6 +74,7 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
   'denied_before',
   'too_many_open',
   'digest_mismatch',
+  'digest_required',
   'already_claimed',
 ])
 

@@ -14,6 +14,7 @@ import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { createOpen } from './open.js'
 import type { Grants } from './grants.js'
+import { keyOwner, keyReused } from './keyed.js'
 import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
@@ -135,7 +136,9 @@ export function createSubmit(deps: SubmitDeps) {
     const fingerprint = turn === null ? '' : fingerprintOf(asAsked(ruled))
     if (earlier !== undefined) {
       const isSame = earlier.fingerprint === fingerprint
-      return { answer: isSame ? { ...earlier.submitted, isReplay: true } : keyReused(earlier.submitted) }
+      return {
+        answer: isSame ? { ...earlier.submitted, isReplay: true } : keyReused(earlier.submitted.confirmation.id),
+      }
     }
     const attempt = await propose(ruled, via, planned)
     const { answer, change } = attempt
@@ -363,9 +366,8 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
   return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
 }
 
-/** Whose keys these are. No proven name begins like one that was only given, so nobody can use up another's. */
 function callerOf({ submission: { requester }, isProven }: Ruled): string {
-  return isProven ? requester : `?${requester}`
+  return keyOwner(requester, isProven)
 }
 
 /** A caller's key. No caller's name holds a NUL. */
@@ -382,9 +384,4 @@ function turnsOf(ruled: Ruled): string[] {
 /** What was asked for, whatever the rules make of it: they may change before it is asked again. */
 function asAsked({ submission, askedSeconds }: Ruled): Submission {
   return { ...submission, timeoutSeconds: timeoutWithin(askedSeconds, defaultTimeout) }
-}
-
-function keyReused({ confirmation }: Submitted): Refusal {
-  const sentence = 'This Idempotency-Key was used for another submission. Use a new key, or send the same payload.'
-  return refuse('key_reused', sentence, { id: confirmation.id })
 }

@@ -274,4 +274,8 @@ export const migrations: readonly string[] = [
     FROM json_each(votes))
   WHERE votes LIKE '%"remember":"%';
   `,
+  `
+  -- Behind the large ones, which whoever reads it reads as well.
+  ALTER TABLE confirmations ADD COLUMN on_behalf_of TEXT;
+  `,
 ]

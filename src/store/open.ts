@@ -135,7 +135,7 @@ function harden(db: Database.Database): void {
 export function migrate(db: Database.Database): void {
   const seen = db.pragma('user_version', { simple: true }) as number
   db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
-    digestOf({ action, details, requester, sessionKey }),
+    digestOf({ action, details, onBehalfOf: null, requester, sessionKey }),
   )
   db.transaction(() => {
     if (seen === 0) db.pragma(`application_id = ${applicationId}`)

@@ -12,7 +12,7 @@ import {
   type Delivery,
   type DeliveryState,
   type ExecutionState,
-  type KeyedSubmission,
+  type KeyedRequest,
   type Outcome,
   type Status,
   type Terms,
@@ -22,8 +22,9 @@ import {
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 export const confirmationColumns = `id, action, description, details, requester, session_key, timeout_seconds,
-  confirmations.created_at, deadline, digest, callback_url, requested_as, terms, confirmations.version, status,
-  resolved_by, resolved_at, resolved_via, reason, votes, execution, claim_by, claimed_at, report_by, reported_at, report_message`
+  confirmations.created_at, deadline, digest, callback_url, requested_as, on_behalf_of, terms, confirmations.version,
+  status, resolved_by, resolved_at, resolved_via, reason, votes, execution, claim_by, claimed_at, report_by, reported_at,
+  report_message`
 
 export type ConfirmationRow = [
   id: string,
@@ -38,6 +39,7 @@ export type ConfirmationRow = [
   digest: string,
   callbackUrl: string | null,
   requestedAs: string | null,
+  onBehalfOf: string | null,
   terms: string | null,
   ...StandingRow,
 ]
@@ -67,8 +69,9 @@ const noExecution: ExecutionRow = [null, null, null, null, null, null]
 
 export function toConfirmation(row: ConfirmationRow): Confirmation {
   const [id, action, description, details, requester, sessionKey, timeoutSeconds, createdAt, deadline] = row
-  const [, , , , , , , , , digest, callbackUrl, requestedAs, terms, version, status, by, at, via, reason, votes] = row
-  const [state, claimBy, claimedAt, reportBy, reportedAt, message] = row.slice(20) as ExecutionRow
+  const [, , , , , , , , , digest, callbackUrl, requestedAs, onBehalfOf, terms, ...standing] = row
+  const [version, status, by, at, via, reason, votes, ...execution] = standing
+  const [state, claimBy, claimedAt, reportBy, reportedAt, message] = execution
   return {
     id,
     version,
@@ -83,11 +86,18 @@ export function toConfirmation(row: ConfirmationRow): Confirmation {
     digest,
     callbackUrl,
     requestedAs,
-    terms: terms === null ? defaultTerms : (JSON.parse(terms) as Terms),
+    onBehalfOf,
+    terms: terms === null ? defaultTerms : toTerms(terms),
     votes: votes === null ? [] : (JSON.parse(votes) as Vote[]),
     resolution: at === null ? null : { status: status as Outcome, by, at, via: via!, reason },
     execution: state === null ? null : { state, claimBy: claimBy!, claimedAt, reportBy, reportedAt, message },
   }
+}
+
+/** Those from before there was a word about digests: what is of high risk needs one. */
+function toTerms(text: string): Terms {
+  const terms = JSON.parse(text) as Omit<Terms, 'needsDigest'> & Partial<Terms>
+  return { ...terms, needsDigest: terms.needsDigest ?? terms.risk === 'high' }
 }
 
 export function fromConfirmation(confirmation: Confirmation): ConfirmationRow {
@@ -104,6 +114,7 @@ export function fromConfirmation(confirmation: Confirmation): ConfirmationRow {
     confirmation.digest,
     confirmation.callbackUrl,
     confirmation.requestedAs,
+    confirmation.onBehalfOf,
     // Nearly all of them: not worth writing down.
     confirmation.terms === defaultTerms ? null : JSON.stringify(confirmation.terms),
     ...fromStanding(confirmation),
@@ -252,11 +263,11 @@ export const keyedColumns = 'caller, key, fingerprint, confirmation_id, created_
 
 export type KeyedRow = [caller: string, key: string, fingerprint: string, confirmationId: string, at: number]
 
-export function toKeyed([caller, key, fingerprint, confirmationId, at]: KeyedRow): KeyedSubmission {
+export function toKeyed([caller, key, fingerprint, confirmationId, at]: KeyedRow): KeyedRequest {
   return { caller, key, fingerprint, confirmationId, at }
 }
 
-export function fromKeyed({ caller, key, fingerprint, confirmationId, at }: KeyedSubmission): KeyedRow {
+export function fromKeyed({ caller, key, fingerprint, confirmationId, at }: KeyedRequest): KeyedRow {
   return [caller, key, fingerprint, confirmationId, at]
 }
 

@@ -1,7 +1,7 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
 import type { Key, Link, Person } from '../access/key.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
-import type { ChannelName, Confirmation, Delivery, KeyedSubmission, Status } from '../core/model.js'
+import type { ChannelName, Confirmation, Delivery, KeyedRequest, Status } from '../core/model.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -16,7 +16,7 @@ export type Write =
   | { kind: 'key'; expect: number | 'absent'; record: Key }
   | { kind: 'link'; expect: number | 'absent'; record: Link }
   /** Idempotency keys are only ever added; a conflict if the caller has used it before. */
-  | { kind: 'keyed'; record: KeyedSubmission }
+  | { kind: 'keyed'; record: KeyedRequest }
 
 /** What happens together or not at all. There is no change without an event. */
 export interface Change {
@@ -134,8 +134,8 @@ export interface Store {
   open(): Promise<{ id: string; requester: string; digest: string }[]>
   /** The latest denial of what has this digest, if it is from after `since`. */
   denied(digest: string, since: number): Promise<Confirmation | undefined>
-  /** What this caller has submitted with this key. */
-  keyed(caller: string, key: string): Promise<KeyedSubmission | undefined>
+  /** What this caller has sent with this key. */
+  keyed(caller: string, key: string): Promise<KeyedRequest | undefined>
   /** Action and time of everything that a person was asked since then, oldest first. */
   asked(since: number): Promise<{ action: string; at: number }[]>
 

@@ -63,9 +63,9 @@ export function openWriter(file: string): Writer {
     confirmationVersion: db.prepare('SELECT version FROM confirmations WHERE id = ?').pluck(),
     insertConfirmation: db.prepare(`INSERT INTO confirmations
       (id, action, description, details, requester, session_key, timeout_seconds, created_at, deadline, digest, callback_url,
-       requested_as, terms, version, status, resolved_by, resolved_at, resolved_via, reason, votes,
+       requested_as, on_behalf_of, terms, version, status, resolved_by, resolved_at, resolved_via, reason, votes,
        execution, claim_by, claimed_at, report_by, reported_at, report_message)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     updateConfirmation: db.prepare(`UPDATE confirmations
       SET version = ?, status = ?, resolved_by = ?, resolved_at = ?, resolved_via = ?, reason = ?, votes = ?,
         execution = ?, claim_by = ?, claimed_at = ?, report_by = ?, reported_at = ?, report_message = ? WHERE id = ?`),

@@ -16,7 +16,7 @@ const rules = `groups: { sec: [ann, bo] }
 rules:
   - { name: small, action: pay_*, when: { amount: { at_most: 10 }, 'items.*.kind': { equals: a, every: true } } }
   - { name: two, action: [pay_*, delete_data], approvals: 2, deciders: [group:sec], typed_confirmation: true, open_limit: 3 }
-  - { action: chat, own_requests: true, reason_required: deny, merge_identical: true, refuse_after_denial: 60 }
+  - { action: chat, own_requests: true, digest_required: true, reason_required: deny, merge_identical: true, refuse_after_denial: 60 }
 `
 
 t.test('checking a good file says what each rule means', async (t) => {
@@ -32,7 +32,7 @@ t.test('checking a good file says what each rule means', async (t) => {
   2. "two" for pay_*, delete_data
      2 approvals, by ann or bo, typed confirmation, never whitelisted
   3. "chat"
-     1 approval, a reason to deny, the requester's own too, may be whitelisted
+     1 approval, a reason to deny, the requester's own too, claimed with its digest, may be whitelisted
   What no rule fits
      1 approval, may be whitelisted
 
@@ -92,6 +92,7 @@ t.test('explaining names what is missing, and the built-in rule where none fits'
   t.match(text, 'amount is missing and must be at most 1')
   t.match(text, 'no   "b": for other actions')
   t.match(text, 'yes  "default", which is built in')
+  t.match(text, 'No rule says what its risk is.')
   t.match(text, 'It may be whitelisted')
 })
 
@@ -100,6 +101,7 @@ t.test('explaining a high-risk action says that it is one, in every spelling', a
   t.match(text, 'It is a high-risk action (it is another spelling of delete_data)')
   t.match(text, 'What applies: "two"')
   t.match(text, 'Its risk is high.')
+  t.match(text, 'It is claimed only with the digest of what is about to be done.')
   t.match(explainAction(policyOf('rules: []'), 'wipe_database', '{}'), 'yes  "high risk", which is built in')
 })
 

@@ -13,6 +13,7 @@ const submission = {
   timeoutSeconds: 30,
   callbackUrl: null,
   requestedAs: null,
+  onBehalfOf: null,
 }
 /** How long an approval may be claimed, and an act may take. */
 const [approvalMs, reportMs] = [900, 5000]

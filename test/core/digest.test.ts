@@ -15,6 +15,7 @@ const submission: Submission = {
   timeoutSeconds: 300,
   callbackUrl: null,
   requestedAs: null,
+  onBehalfOf: null,
 }
 
 /** JSON that can be sent: no half characters, and no key that would be a prototype. */
@@ -144,13 +145,28 @@ t.test('the digest is that of the four, for anybody to compute', async (t) => {
   fc.assert(
     fc.property(text, object, text, text, (action, details, requester, sessionKey) => {
       const wanted = canonicalize(JSON.parse(JSON.stringify({ action, details, requester, session_key: sessionKey })))!
-      const digest = digestOf({ action, details: JSON.stringify(details), requester, sessionKey })
+      const digest = digestOf({ action, details: JSON.stringify(details), onBehalfOf: null, requester, sessionKey })
       return digest === createHash('sha256').update(wanted, 'utf8').digest('hex')
     }),
   )
 })
 
-t.test('it differs when any of the four differs', async (t) => {
+t.test('for whom it is done is a fifth, where somebody is named', async (t) => {
+  const named =
+    '{"action":"send_mail","details":{"count":3,"to":"all"},"on_behalf_of":"Ann \\"A\\"","requester":"agent","session_key":"s1"}'
+  t.equal(digestOf({ ...submission, onBehalfOf: 'Ann "A"' }), createHash('sha256').update(named).digest('hex'))
+  fc.assert(
+    fc.property(object, text, (details, onBehalfOf) => {
+      const { action, requester, sessionKey } = submission
+      const parts = { action, details, on_behalf_of: onBehalfOf, requester, session_key: sessionKey }
+      const wanted = canonicalize(JSON.parse(JSON.stringify(parts)))!
+      const digest = digestOf({ ...submission, details: JSON.stringify(details), onBehalfOf })
+      return digest === createHash('sha256').update(wanted, 'utf8').digest('hex')
+    }),
+  )
+})
+
+t.test('it differs when any of them differs', async (t) => {
   const digest = digestOf(submission)
   const others: Partial<Submission>[] = [
     { action: 'send_mai1' },
@@ -164,12 +180,14 @@ t.test('it differs when any of the four differs', async (t) => {
     { requester: '' },
     { sessionKey: 's2' },
     { sessionKey: '' },
+    { onBehalfOf: 'Ann' },
+    { onBehalfOf: 'ann' },
   ]
   const digests = others.map((other) => digestOf({ ...submission, ...other }))
   t.equal(new Set([digest, ...digests]).size, others.length + 1)
 })
 
-t.test('what is moved from one of the four into another makes another digest', async (t) => {
+t.test('what is moved from one of them into another makes another digest', async (t) => {
   const digests = [
     { action: 'a', details: '{}', requester: 'b', sessionKey: '' },
     { action: 'b', details: '{}', requester: 'a', sessionKey: '' },
@@ -177,17 +195,21 @@ t.test('what is moved from one of the four into another makes another digest', a
     { action: 'a","details":{},"requester":"b', details: '{}', requester: 'b', sessionKey: '' },
     { action: 'a', details: '{}', requester: 'b","session_key":"', sessionKey: '' },
     { action: 'a', details: '{"requester":"b"}', requester: '', sessionKey: '' },
-  ].map(digestOf)
+    { action: 'a', details: '{}', onBehalfOf: 'b', requester: '', sessionKey: '' },
+    { action: 'a', details: '{}', onBehalfOf: 'b","requester":"', requester: '', sessionKey: '' },
+    { action: 'a', details: '{"on_behalf_of":"b"}', requester: '', sessionKey: '' },
+  ].map((of) => digestOf({ onBehalfOf: null, ...of }))
   t.equal(new Set(digests).size, digests.length)
   const few = fc.constantFrom('', 'a', '"', '\\', ',', '","requester":"')
-  const four = fc.record({
+  const five = fc.record({
     action: few,
     details: fc.constantFrom('{}', '{"a":"\\""}'),
+    onBehalfOf: fc.option(few),
     requester: few,
     sessionKey: few,
   })
   fc.assert(
-    fc.property(four, four, (a, b) => (digestOf(a) === digestOf(b)) === (JSON.stringify(a) === JSON.stringify(b))),
+    fc.property(five, five, (a, b) => (digestOf(a) === digestOf(b)) === (JSON.stringify(a) === JSON.stringify(b))),
     { numRuns: 500 },
   )
 })
@@ -249,8 +271,14 @@ t.test('the fingerprint of a submission differs when anything differs', async (t
     { timeoutSeconds: 30 },
     { callbackUrl: 'https://example.com/' },
     { callbackUrl: 'https://example.com' },
+    { onBehalfOf: 'ann' },
   ]
   t.equal(new Set(others.map((other) => fingerprintOf({ ...submission, ...other }))).size, others.length)
+})
+
+t.test('where nobody is named, the fingerprint is what it was before anybody could be', async (t) => {
+  const { details, onBehalfOf: _, ...rest } = submission
+  t.equal(fingerprintOf(submission), sha256(canonical({ ...rest, details: JSON.parse(details) as unknown })))
 })
 
 t.test('the short form is the beginning of the long one', async (t) => {

@@ -16,6 +16,7 @@ const submission = {
   timeoutSeconds: 30,
   callbackUrl: null,
   requestedAs: null,
+  onBehalfOf: null,
 }
 const heldUnder = (terms: Partial<Terms> = {}) =>
   hold(submission, 'c1', 1000, { ...defaultTerms, rule: 'tested', ...terms })

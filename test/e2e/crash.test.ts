@@ -164,3 +164,34 @@ t.test(`nothing answered is lost or doubled over ${rounds} kills under load (SEE
     'each grant was used exactly as often as the history says',
   )
 })
+
+t.test('a claim whose answer was lost to a kill is had again with its key, and costs no second approval', async (t) => {
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  const first = await start(t, { dbPath, flags })
+  const ids: string[] = []
+  for (let index = 0; index < 40; index++) {
+    const { id } = (await first.submit({ details: { index } })).body
+    await first.call('POST', `/confirm/${id}/approve`)
+    ids.push(id)
+  }
+  const claim = (program: Program, id: string) =>
+    program.call('POST', `/confirm/${id}/claim`, undefined, { 'idempotency-key': `random-${ids.indexOf(id)}` })
+  const db = new Database(dbPath, { readonly: true })
+  t.teardown(() => db.close())
+  const claimed = db.prepare("SELECT confirmation_id FROM events WHERE type = 'claimed'").pluck()
+
+  // Nobody hears an answer: what is on disk is all that tells that it was claimed.
+  const lost = ids.map((id) => claim(first, id).catch(() => null))
+  while (claimed.all().length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await first.crash()
+  await Promise.all(lost)
+  const onDisk = claimed.all() as string[]
+
+  const second = await start(t, { dbPath, flags })
+  for (const id of ids) {
+    const { status, headers, body } = await claim(second, id)
+    t.match([status, body.execution], [200, 'claimed'], id)
+    t.equal(headers['idempotency-replayed'], onDisk.includes(id) ? 'true' : undefined)
+  }
+  t.same((claimed.all() as string[]).toSorted(), ids.toSorted(), 'each was claimed once')
+})

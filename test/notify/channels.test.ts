@@ -16,6 +16,7 @@ const notice: Notice = {
   description: 'Send the <newsletter> & `more`',
   details: '{"to":"all"}',
   requester: 'agent',
+  onBehalfOf: null,
   sessionKey: 's-1',
   digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,

@@ -14,6 +14,7 @@ const plain: Notice = {
   description: 'Send the newsletter',
   details: '{}',
   requester: 'agent',
+  onBehalfOf: null,
   sessionKey: '',
   digest: 'd1'.repeat(32),
   expiresAt: t0 + 300_000,
@@ -162,6 +163,14 @@ t.test('what is too long is cut with a mark that says how much is missing; what 
   t.match(discord({ details: JSON.stringify({ long }) }).field('Details'), /\[cut: \d+ more characters\]\n```$/)
 })
 
+t.test('for whom it says it acts is told as what nobody has verified', async (t) => {
+  const notice = { onBehalfOf: 'alice\u202e `x` <b>' }
+  t.match(telegram(notice).text, 'On behalf of (not verified): alice\\u{202e} `x` <b>\n')
+  t.equal(discord(notice).field('On behalf of (not verified)'), '`alice\\u{202e} ˋxˋ <b>`')
+  t.notMatch(telegram({}).text, 'behalf')
+  t.equal(discord({}).field('On behalf of (not verified)'), undefined)
+})
+
 t.test('a cut never halves a character', async (t) => {
   for (const pad of ['', 'x']) {
     const description = pad + '😀'.repeat(5000)
@@ -178,6 +187,7 @@ t.test('everything at its longest still fits both services', async (t) => {
       description: long,
       details: JSON.stringify({ [long]: long }),
       requester: long,
+      onBehalfOf: long,
       sessionKey: long,
       baseUrl: `http://[${'f'.repeat(39)}]:65535`,
     }
@@ -249,6 +259,7 @@ const notices = fc.record({
     .dictionary(hostile, fc.oneof(hostile, fc.integer(), fc.array(hostile, { maxLength: 3 })), { maxKeys: 3 })
     .map((details) => JSON.stringify(details)),
   requester: hostile,
+  onBehalfOf: fc.option(required),
   sessionKey: hostile,
 })
 
@@ -257,14 +268,16 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
     fc.property(notices, (notice) => {
       const { text, entities } = telegram(notice)
       const hasDetails = notice.details !== '{}'
+      const hasBehalf = notice.onBehalfOf !== null
       const hasSession = notice.sessionKey !== ''
-      const named = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasSession && 'code']
+      const named = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasBehalf && 'code', hasSession && 'code']
       const shape = [...named, 'code', 'code', 'code', 'code']
       const types = entities.map(({ type }) => type)
       const fixed = [
         '🔔 <b>: <code>\n<pre>\n',
         hasDetails ? 'Details\n<pre>\n' : '',
         'Requester: <code>\n',
+        hasBehalf ? 'On behalf of (not verified): <code>\n' : '',
         hasSession ? 'Session: <code>\n' : '',
         'ID: <code>\nDigest: <code>\nExpires: 2026-01-01T00:05:00.000Z\nApprove: <code>\nDeny: <code>',
       ].join('')
@@ -290,7 +303,8 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
   fc.assert(
     fc.property(notices, (notice) => {
       const { message, embed } = discord(notice)
-      const names = ['Action', 'Details', 'Requester', 'Session', 'ID', 'Digest', 'Approve', 'Deny']
+      const behalf = 'On behalf of (not verified)'
+      const names = ['Action', 'Details', 'Requester', behalf, 'Session', 'ID', 'Digest', 'Approve', 'Deny']
       const values = [embed.description, ...embed.fields.map(({ value }) => value)]
       return (
         problemsOf(message).length === 0 &&
@@ -331,7 +345,8 @@ t.test('a link, the need for a key and for several people are said, and still it
   const long = 'x'.repeat(10_000)
   const most = {
     ...said,
-    ...{ action: long, description: long, requester: long, sessionKey: long, baseUrl: `http://${'b'.repeat(100)}` },
+    ...{ action: long, description: long, requester: long, onBehalfOf: long, sessionKey: long },
+    baseUrl: `http://${'b'.repeat(100)}`,
     details: JSON.stringify({ long }),
   }
   t.ok(telegram(most).text.length <= 4096)

@@ -14,6 +14,7 @@ const submission = {
   timeoutSeconds: 300,
   callbackUrl: null,
   requestedAs: null,
+  onBehalfOf: null,
 }
 const pending = hold(submission, 'id-0001', t0)
 const yes = { status: 'approved', by: 'alice', at: t0 + 10, via: 'http', reason: null } as const

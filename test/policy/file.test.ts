@@ -159,6 +159,8 @@ const wrong: [string, RegExp][] = [
   ['rate_limit: { max: 1, window_seconds: 31536001 }', /`window_seconds` must be a whole number from 1 to 31536000/],
   ['reason_required: both', /must be true, false, approve or deny/],
   ['typed_confirmation: 1', /must be true or false/],
+  ['digest_required: always', /`digest_required` must be true or false/],
+  ['digest_required: false, risk: high', /`risk: high` is never claimed without a digest/],
   ['own_requests: "true"', /must be true or false/],
   ['open_limit: 0', /whole number from 1 to 1000000/],
   ['open_limit: 1000001', /whole number from 1 to 1000000/],
@@ -228,7 +230,13 @@ t.test('patterns and groups that are wrong are mistakes', async (t) => {
 
 t.test('a rule that names a high-risk action cannot make it laxer', async (t) => {
   for (const action of [...highRiskActions, 'Delete-Data', '[harmless, rotate keys]']) {
-    for (const setting of ['whitelist: true', 'risk: low', 'risk: normal', 'own_requests: true']) {
+    for (const setting of [
+      'whitelist: true',
+      'risk: low',
+      'risk: normal',
+      'own_requests: true',
+      'digest_required: false',
+    ]) {
       t.match(
         mistakesOf(`rules: [{ action: ${action}, ${setting} }]`)[0],
         /is a high-risk action|counts as high-risk/,
@@ -247,6 +255,7 @@ t.test('a rule that names a high-risk action cannot make it laxer', async (t) =>
     reasonFor: [],
     mustType: false,
     allowsOwn: false,
+    needsDigest: true,
   })
 })
 
@@ -343,6 +352,7 @@ t.test('a strict rule that can be dodged is worth a warning, in the safe order i
     'whitelist: false',
     'typed_confirmation: true',
     'reason_required: deny',
+    'digest_required: true',
     'approvals: { sec: 1 }',
   ]) {
     const rules = `rules: [{ name: s, action: a, when: { x: 1 }, ${setting} }, { name: l, action: a }]`

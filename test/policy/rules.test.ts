@@ -29,7 +29,7 @@ t.test('without rules everything is as it is built in', async (t) => {
   t.same(policy.rules, [])
   for (const action of [...highRiskActions, 'Delete-Data', 'wipe\u200b_database', 'delete\u02cddata', 'send mail']) {
     const { terms } = policy.govern(action, '{}')
-    t.same(terms, { ...defaultTerms, rule: 'high risk', risk: 'high', mayWhitelist: false }, action)
+    t.same(terms, { ...defaultTerms, rule: 'high risk', risk: 'high', mayWhitelist: false, needsDigest: true }, action)
     t.notOk(policy.mayWhitelist(action), action)
   }
 })
@@ -107,6 +107,7 @@ rules:
       reasonFor: ['approve', 'deny'],
       mustType: true,
       allowsOwn: true,
+      needsDigest: true,
     },
     limits: {
       timeout: { default: 60, min: 10, max: 120 },
@@ -122,12 +123,13 @@ rules:
 t.test('no rule makes a high-risk action laxer', async (t) => {
   const policy = policyOf(`
 rules:
-  - { name: lax, action: 'd*', when: { x: 1 }, risk: low, whitelist: true, own_requests: true }
+  - { name: lax, action: 'd*', when: { x: 1 }, risk: low, whitelist: true, own_requests: true, digest_required: false }
   - { name: laxer, action: '*', risk: low, whitelist: true, own_requests: true }
 `)
   for (const action of ['delete_data', 'DELETE-DATA', 'deploy_production', 'wipe_database', 'r0tate.keys']) {
     for (const details of ['{"x":1}', '{}']) {
-      t.match(policy.govern(action, details).terms, { risk: 'high', mayWhitelist: false, allowsOwn: false }, action)
+      const strict = { risk: 'high', mayWhitelist: false, allowsOwn: false, needsDigest: true }
+      t.match(policy.govern(action, details).terms, strict, action)
     }
     t.notOk(policy.mayWhitelist(action))
   }
@@ -257,6 +259,13 @@ t.test('unless it says otherwise, a rule may be whitelisted only if a plain yes 
     t.notOk(may(more), more)
   }
   t.ok(may('deciders: [a], whitelist: true'), 'said so')
+})
+
+t.test('the digest is needed where the risk is high or the rule says so', async (t) => {
+  const needs = (more: string) => policyOf(`rules: [{ action: x, ${more} }]`).govern('x', '{}').terms.needsDigest
+  for (const more of ['risk: high', 'digest_required: true', 'risk: low, digest_required: true'])
+    t.ok(needs(more), more)
+  for (const more of ['risk: low', 'approvals: 2', 'digest_required: false']) t.notOk(needs(more), more)
 })
 
 t.test('a wait is held within the bounds of its rule', async (t) => {

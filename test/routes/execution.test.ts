@@ -535,7 +535,7 @@ t.test('nobody may act on a claim that could not be written down', async (t) => 
 t.test('a claim that loses a race is judged anew', async (t) => {
   const { wrapStore, interfere } = interleaving()
   const built = await approved(t, { wrapStore })
-  interfere(() => built.service.claim('id-0001', null, anyone, 'http'))
+  interfere(() => built.service.claim({ id: 'id-0001', key: null, caller: anyone, via: 'http' }, null))
   t.match(await claim(built), { status: 409, body: { code: 'already_claimed' } })
   await built.submit()
   built.store.commit = () => Promise.resolve('conflict')

@@ -27,6 +27,7 @@ export function confirmation(id: string, fields: Partial<Confirmation> = {}): Co
     timeoutSeconds: 300,
     callbackUrl: 'https://example.com/hook',
     requestedAs: 'somebody',
+    onBehalfOf: 'somebody else',
   }
   return { ...hold(submission, id, 1000), ...fields }
 }

@@ -27,7 +27,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL,
+    details TEXT NOT NULL, on_behalf_of TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),

@@ -140,7 +140,7 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   const store = openSqliteStore(path)
   t.teardown(() => store.close())
   const common = { action: 'send_mail', requester: 'bot', sessionKey: 's', details: '{"b":1,"a":[]}' }
-  const digest = digestOf(common)
+  const digest = digestOf({ ...common, onBehalfOf: null })
   t.match(await store.confirmation('c1'), { ...common, digest, resolution: null, execution: null, callbackUrl: null })
   const lapsed = { state: 'lapsed', claimedAt: null, reportedAt: null }
   t.match(await store.confirmation('c2'), { ...common, digest, resolution: { by: 'alice' }, execution: lapsed })
@@ -153,7 +153,7 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
     items.map(({ id }) => id),
     ['c4', 'c3', 'c2', 'c1'],
   )
-  const usual = { terms: defaultTerms, votes: [], requestedAs: null, callbackUrl: null }
+  const usual = { terms: defaultTerms, votes: [], requestedAs: null, onBehalfOf: null, callbackUrl: null }
   for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
   t.same(await store.open(), [{ id: 'c1', requester: 'bot', digest }])
   t.match(await store.denied(digest, 0), { id: 'c3' })

@@ -24,6 +24,7 @@ const plain: Submission = {
   timeoutSeconds: 900,
   callbackUrl: null,
   requestedAs: null,
+  onBehalfOf: null,
 }
 
 export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Confirmation {
