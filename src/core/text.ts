@@ -6,13 +6,13 @@ export type Piece =
   | { kind: 'text'; text: string }
   /** Letters or digits that turn what is around them, so they are isolated from it. */
   | { kind: 'turned'; text: string }
-  /** A character that cannot be seen, or not be told from another, so many times. */
-  | { kind: 'hidden'; character: string; count: number }
+  /** Characters that cannot be seen, or not be told from others, so many times in a row. */
+  | { kind: 'hidden'; characters: string[]; count: number }
   /** Spaces at the beginning or the end, or more than anybody counts. */
   | { kind: 'spaces'; count: number }
   | { kind: 'break' }
-  /** Lines on which nothing is drawn: what stands on each of them, and how often in a row. The last break has no more. */
-  | { kind: 'gap'; breaks: number; blanks: { blank: string; count: number }[] }
+  /** Lines on which nothing is drawn: what stands between the breaks, and how often in a row. */
+  | { kind: 'gap'; breaks: number; blanks: { items: string[]; count: number }[] }
 
 /** A phone's line: with more of them what follows would be out of sight. */
 const mostSpaces = 40
@@ -77,8 +77,11 @@ export function piecesOf(text: string): Piece[] {
       at = endRun(at, gap?.end ?? next, gap?.piece ?? { kind: 'break' })
       base = 0
     } else if (kind === hidden || kind === mark) {
-      const end = endOf(text, at, (one) => one === code)
-      at = endRun(at, end, { kind: 'hidden', character: String.fromCodePoint(code), count: (end - at) / (next - at) })
+      const end = endOf(text, at, (one, index) => leavesNoTrace(one) || unusual.has(index))
+      endRun(at, end)
+      for (const { items, count } of repeated(Array.from(text.slice(at, end))))
+        pieces.push({ kind: 'hidden', characters: items, count })
+      at = end
     } else if (kind === digit) {
       const end = endOf(text, at, (one) => kindOf(one) === digit)
       at = endRun(at, end, { kind: 'turned', text: text.slice(at, end) })
@@ -97,11 +100,11 @@ export function piecesOf(text: string): Piece[] {
 const space = 0x20
 const lineBreak = 0x0a
 
-function endOf(text: string, at: number, belongs: (code: number) => boolean): number {
+function endOf(text: string, at: number, belongs: (code: number, index: number) => boolean): number {
   let end = at
   while (end < text.length) {
     const code = text.codePointAt(end)!
-    if (!belongs(code)) break
+    if (!belongs(code, end)) break
     end += code > 0xffff ? 2 : 1
   }
   return end
@@ -113,23 +116,43 @@ function lengthAt(expression: RegExp, text: string, at: number): number {
   return expression.exec(text)?.[0].length ?? 0
 }
 
+/** Where nothing is drawn before them: marks have nothing to stand on, and joiners nothing to join. */
+function leavesNoTrace(code: number): boolean {
+  return kindOf(code) === hidden || kindOf(code) === mark
+}
+
 /** The lines without anything drawn that begin with this line break, if there are enough of them. */
 function gapAt(text: string, at: number): { end: number; piece: Piece } | null {
   let breaks = 0
   const region = endOf(text, at, (code) => {
     if (code === lineBreak) breaks += 1
-    // On a line of their own marks have nothing to stand on.
-    return code === lineBreak || code === space || kindOf(code) === hidden || kindOf(code) === mark
+    return code === lineBreak || code === space || leavesNoTrace(code)
   })
   if (breaks <= mostBreaks) return null
   const end = text.lastIndexOf('\n', region - 1) + 1
-  const blanks: { blank: string; count: number }[] = []
-  for (const blank of text.slice(at + 1, end - 1).split('\n')) {
-    const last = blanks.at(-1)
-    if (last?.blank === blank) last.count += 1
-    else blanks.push({ blank, count: 1 })
+  return { end, piece: { kind: 'gap', breaks, blanks: repeated(text.slice(at + 1, end - 1).split('\n')) } }
+}
+
+/** The same as how often up to four items follow each other in the same way: what repeats itself takes no more room. */
+function repeated(all: string[]): { items: string[]; count: number }[] {
+  if (all.length === 1) return [{ items: all, count: 1 }]
+  const runs: { items: string[]; count: number }[] = []
+  for (let at = 0; at < all.length;) {
+    let best = { size: 1, count: countAt(all, at, 1) }
+    for (const size of [2, 3, 4]) {
+      const count = countAt(all, at, size)
+      if (count > 2 && count * size > best.count * best.size) best = { size, count }
+    }
+    runs.push({ items: all.slice(at, at + best.size), count: best.count })
+    at += best.size * best.count
   }
-  return { end, piece: { kind: 'gap', breaks, blanks } }
+  return runs
+}
+
+function countAt(all: string[], at: number, size: number): number {
+  let end = at + size
+  while (end < all.length && all[end] === all[end - size]) end += 1
+  return Math.floor((end - at) / size)
 }
 
 // -- what a character is ----------------------------------------------------------------------------------------------
@@ -292,8 +315,8 @@ function write(text: string, lineBreak: string, afterGap: string): string {
           return `\u2067${piece.text}\u2069`
         case 'hidden':
           return piece.count > 3
-            ? `\\{${sayHidden(piece.character, piece.count)}}`
-            : escapeCharacter(piece.character).repeat(piece.count)
+            ? `\\{${sayHidden(piece)}}`
+            : piece.characters.map(escapeCharacter).join('').repeat(piece.count)
         case 'spaces':
           return `\\{${counted(piece.count, 'space')}}`
         case 'break':
@@ -324,24 +347,30 @@ export function counted(count: number, what: string): string {
 const mostBlanks = 100
 
 export function sayGap({ breaks, blanks }: Extract<Piece, { kind: 'gap' }>): string {
-  if (blanks.every(({ blank }) => blank === '')) return counted(breaks, 'line break')
-  const said = blanks.slice(0, mostBlanks).map(({ blank, count }) => {
-    const line = ['line break', ...piecesOf(blank).map(sayBlank)].join(', ')
-    return count === 1 ? line : `${numbered(count)} × (${line})`
-  })
+  const total = counted(breaks, 'line break')
+  if (blanks.every(({ items }) => items.every((blank) => blank === ''))) return total
+  const said = blanks.slice(0, mostBlanks).map(({ items, count }) => times(items.flatMap(sayLine), count))
   const rest = blanks.length > mostBlanks ? [`${numbered(blanks.length - mostBlanks)} more of that kind`] : []
-  return [counted(breaks, 'line break'), [...said, ...rest, 'line break'].join(', ')].join(': ')
+  return `${total}: ${[...said, ...rest, 'line break'].join(', ')}`
+}
+
+function sayLine(blank: string): string[] {
+  return ['line break', ...piecesOf(blank).map(sayBlank)]
 }
 
 function sayBlank(piece: Piece): string {
-  if (piece.kind === 'hidden') return sayHidden(piece.character, piece.count)
+  if (piece.kind === 'hidden') return sayHidden(piece)
   return counted(piece.kind === 'text' ? piece.text.length : piece.kind === 'spaces' ? piece.count : 0, 'space')
 }
 
-/** As U+202E, U+202E ×3. */
-export function sayHidden(character: string, count: number): string {
-  const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
-  return count === 1 ? code : `${code} ×${numbered(count)}`
+/** As U+202E, U+202E ×3, 3 × (U+202E, U+200B). */
+export function sayHidden({ characters, count }: Extract<Piece, { kind: 'hidden' }>): string {
+  const codes = characters.map((one) => `U+${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`)
+  return codes.length === 1 && count > 1 ? `${codes[0]!} ×${numbered(count)}` : times(codes, count)
+}
+
+function times(items: string[], count: number): string {
+  return count === 1 ? items.join(', ') : `${numbered(count)} × (${items.join(', ')})`
 }
 
 /** What nobody takes in at a glance is counted: how long it is, or null. */

@@ -107,13 +107,13 @@ function reveal(
         shown += `<bdi>${escape(prepare(piece.text))}</bdi>`
         break
       case 'hidden':
-        shown += mark(sayHidden(piece.character, piece.count), piece.count, titleOf(piece.character))
+        shown += mark(sayHidden(piece), piece.count * piece.characters.length, titleOf(piece.characters))
         break
       case 'spaces':
         shown += mark(counted(piece.count, 'space'), 1)
         break
       case 'break':
-        if (place === 'line') shown += mark(sayHidden('\n', 1), 1, titleOf('\n'))
+        if (place === 'line') shown += mark('U+000A', 1, titleOf(['\n']))
         else shown += room.breaks-- > 0 ? '<i></i>\n' : `${breakMark}\n`
         break
       case 'gap':
@@ -158,7 +158,7 @@ const names = new Map([
   [0xfffc, 'object replacement character'],
 ])
 
-function titleOf(character: string): string {
-  const name = names.get(character.codePointAt(0)!)
+function titleOf(characters: string[]): string {
+  const name = characters.length === 1 ? names.get(characters[0]!.codePointAt(0)!) : undefined
   return name === undefined ? '' : ` title="${name}"`
 }
