@@ -5,7 +5,7 @@ const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /** From 8 bits of red, green and blue for each pixel, as Chromium writes it, to a palette. */
 export function shrinkPng(png: Buffer): Buffer {
-  const { width, height, data } = decode(png)
+  const { width, height, data } = decodePng(png)
   const counts = new Map<number, number>()
   for (const colour of data) counts.set(colour, (counts.get(colour) ?? 0) + 1)
   const palette = [...counts]
@@ -60,7 +60,7 @@ function chunk(type: string, data: Buffer): Buffer {
 }
 
 /** One number for each pixel. */
-function decode(png: Buffer): { width: number; height: number; data: Uint32Array } {
+export function decodePng(png: Buffer): { width: number; height: number; data: Uint32Array } {
   let [width, height] = [0, 0]
   const parts: Buffer[] = []
   for (let at = signature.length; at < png.length;) {

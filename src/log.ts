@@ -66,7 +66,7 @@ function levelOf({ type, via, data }: AuditEvent): 'debug' | 'info' | 'warn' {
 const quiet = new Set<AuditEvent['type']>(['submitted', 'linked', 'notify_failed', 'rules_loaded'])
 
 function short(text: string): string {
-  return visibleLine(cut(text, 200))
+  return cut(visibleLine(text), 200)
 }
 
 /** As pino's isoTime, but the text is made once a millisecond, not once a line. */

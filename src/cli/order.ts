@@ -76,7 +76,7 @@ export async function carryOut(order: Order, config: Config, output: Output = st
       const asked = chatsOf(options)
       const set = async (call: Call) => {
         const { name } = await call<Person>('PUT', `/people/${who}`, asked)
-        tell(`${name} is known.`)
+        tell(`${visibleLine(name)} is known.`)
       }
       await withCall(config, output, set, true)
       return 0
@@ -134,7 +134,7 @@ function readRole(text: string): string {
 async function revokeKeys({ tell }: Output, call: Call, which: string): Promise<void> {
   for (const { id } of await findKeys(call, which)) {
     const { name } = await call<KeyList['keys'][number]>('DELETE', `/keys/${id}`)
-    tell(`Key ${id} of ${name} is revoked.`)
+    tell(`Key ${id} of ${visibleLine(name)} is revoked.`)
   }
 }
 
@@ -170,7 +170,7 @@ async function findKeys(call: Call, which: string): Promise<KeyList['keys']> {
 /** The key alone on standard output, for whoever takes it from there. */
 function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso }: MadeKey): void {
   const end = expires_at_iso === null ? '' : `, good until ${expires_at_iso}`
-  tell(`Key ${id} for ${name}, ${role}${end}. Keep it now: it is not shown again.`)
+  tell(`Key ${id} for ${visibleLine(name)}, ${role}${end}. Keep it now: it is not shown again.`)
   print(key)
 }
 

@@ -1,6 +1,6 @@
 // What `policy check` and `policy explain` print: the rules in plain sentences, and why one of them applies.
 import { defaultTerms, type Terms } from '../core/model.js'
-import { cut, visibleLine } from '../core/text.js'
+import { cut, visibleJson, visibleLine } from '../core/text.js'
 import { type Condition, describeCondition, describeDemand, valuesAt } from '../policy/condition.js'
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
@@ -165,7 +165,7 @@ function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: L
 const maxValue = 200
 
 function show(value: unknown): string {
-  return cut(visibleLine(JSON.stringify(value)), maxValue)
+  return cut(visibleJson(JSON.stringify(value)), maxValue)
 }
 
 function quote(action: string): string {

@@ -1,9 +1,17 @@
 // Discord: one embed, by a bot or through a webhook. Agents' text stands in code spans and blocks, where Discord
 // recognises neither markup nor mentions, and no mention is allowed to ping anyway.
 import { shortDigest } from '../core/digest.js'
-import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
-import { approveCommand, type Channel, denyCommand, manyApprovals, type Notice, readableDetails } from './notifier.js'
+import {
+  approveCommand,
+  type Channel,
+  denyCommand,
+  factsOf,
+  manyApprovals,
+  type Notice,
+  type Share,
+  whyNotApprove,
+} from './notifier.js'
 
 export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: string } | { webhookUrl: string }) & {
   /** How long an answer may take. */
@@ -11,7 +19,7 @@ export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: s
 }
 
 // Embed limits: title 256, description 4096, a field's value 1024, everything together 6000. Code fences included.
-const limits = { action: 200, requester: 200, behalf: 100, session: 200, description: 2400, details: 960 }
+const share: Share = { name: 200, details: 960, description: 2400, isShared: false }
 const amber = 0xf5a623
 
 export function createDiscord(settings: DiscordSettings, version: string): Channel {
@@ -46,7 +54,7 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
 }
 
 export function renderDiscord(notice: Notice) {
-  const details = readableDetails(notice)
+  const facts = factsOf(notice, share, unfence)
   const many = manyApprovals(notice)
   return {
     allowed_mentions: { parse: [] },
@@ -54,21 +62,24 @@ export function renderDiscord(notice: Notice) {
       {
         title: '🔔 Confirmation needed',
         color: amber,
-        description: block(notice.description, limits.description),
+        description: block(facts.description),
         fields: [
-          { name: 'Action', value: span(notice.action, limits.action) },
-          ...(details === null ? [] : [{ name: 'Details', value: block(details, limits.details) }]),
-          { name: 'Requester', value: span(notice.requester, limits.requester) },
-          ...(notice.onBehalfOf === null
+          { name: 'Action', value: span(facts.action) },
+          { name: 'Requester', value: span(facts.requester) },
+          ...(facts.onBehalfOf === null
             ? []
-            : [{ name: 'On behalf of (not verified)', value: span(notice.onBehalfOf, limits.behalf) }]),
-          ...(notice.sessionKey === '' ? [] : [{ name: 'Session', value: span(notice.sessionKey, limits.session) }]),
-          { name: 'ID', value: `\`${notice.id}\`` },
-          { name: 'Digest', value: `\`${shortDigest(notice.digest)}\`` },
+            : [{ name: 'On behalf of (not verified)', value: span(facts.onBehalfOf) }]),
+          ...(facts.sessionKey === null ? [] : [{ name: 'Session', value: span(facts.sessionKey) }]),
+          ...(facts.details === null ? [] : [{ name: `Details${facts.detailsLength}`, value: block(facts.details) }]),
+          ...(facts.descriptionLength === ''
+            ? []
+            : [{ name: 'Description above', value: facts.descriptionLength.trim() }]),
+          { name: 'ID', value: span(notice.id) },
+          { name: 'Digest', value: span(shortDigest(notice.digest)) },
           ...(many === null ? [] : [{ name: 'Needs', value: many }]),
           ...(notice.link === null ? [] : [{ name: 'Decide', value: notice.link }]),
-          { name: 'Approve', value: block(approveCommand(notice), limits.details) },
-          { name: 'Deny', value: block(denyCommand(notice), limits.details) },
+          { name: 'Approve', value: facts.isWhole ? block(approveCommand(notice)) : whyNotApprove(notice) },
+          { name: 'Deny', value: block(denyCommand(notice)) },
         ],
         footer: { text: `Expires ${new Date(notice.expiresAt).toISOString()}` },
       },
@@ -76,17 +87,17 @@ export function renderDiscord(notice: Notice) {
   }
 }
 
-// A code span or block ends only at a backtick, so agents get a look-alike instead (U+02CB).
-function span(text: string, limit: number): string {
-  return `\`${cut(unfence(visibleLine(text)), limit)}\``
+function span(text: string): string {
+  return `\`${text}\``
 }
 
-function block(text: string, limit: number): string {
-  return `\`\`\`\n${cut(unfence(visible(text)), limit)}\n\`\`\``
+function block(text: string): string {
+  return `\`\`\`\n${text}\n\`\`\``
 }
 
-function unfence(text: string): string {
-  return text.replaceAll('`', 'ˋ')
+/** A code span or block ends only at a backtick, so agents get a look-alike (U+02CB), and that one is written out. */
+function unfence(shown: string): string {
+  return shown.replaceAll('ˋ', '\\u{2cb}').replaceAll('`', 'ˋ')
 }
 
 function withWait(webhookUrl: string): string {

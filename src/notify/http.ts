@@ -54,7 +54,7 @@ export async function post(
 export function judge(answer: Answer, retryAfterMs: number | null, describe: string, ok: boolean): SendOutcome {
   const { status } = answer
   if (ok) return { kind: 'sent' }
-  const error = visibleLine(cut(`${status} ${describe || 'without a reason'}`, 300))
+  const error = cut(visibleLine(`${status} ${describe || 'without a reason'}`), 300)
   if (status === 429) {
     const wished = retryAfterMs ?? answer.retryAfterMs ?? 0
     return {

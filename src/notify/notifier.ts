@@ -1,5 +1,6 @@
 // The port to a chat: say one notice, report what came of it. Channels never throw and never retry by themselves.
 import type { ChannelName, Verdict } from '../core/model.js'
+import { cut, sayLength, visible, visibleJson, visibleLine } from '../core/text.js'
 
 /** What a person must know to decide. Every text may be hostile: each channel escapes in its own way. */
 export interface Notice {
@@ -77,7 +78,65 @@ export function manyApprovals({ approvals }: Notice): string | null {
   return approvals === 1 ? null : `${approvals} different people; one denial ends it`
 }
 
-/** The details over several lines, or null if there are none. */
-export function readableDetails({ details }: Notice): string | null {
-  return details === '{}' ? null : JSON.stringify(JSON.parse(details), null, 1)
+/** How much of a message each fact may take, in UTF-16 units: no fact can push another out of it. */
+export interface Share {
+  /** Of the action, and of each other name; half of it of whom an agent says it acts for. */
+  name: number
+  details: number
+  description: number
+  /** Whether details and description have what the other leaves. */
+  isShared: boolean
+}
+
+/** What a message says of a notice, each text visible and within its share. */
+export interface Facts {
+  action: string
+  requester: string
+  /** Null: none. */
+  onBehalfOf: string | null
+  sessionKey: string | null
+  details: string | null
+  description: string
+  /** How long details and description are, where they are long. */
+  detailsLength: string
+  descriptionLength: string
+  /** Nothing is cut. What is not shown whole is not approved from here. */
+  isWhole: boolean
+}
+
+/** Of each: two screens of a phone. */
+const mostLines = 60
+
+/** `adapt` is what a chat changes in visible text, before it is cut. */
+export function factsOf(notice: Notice, share: Share, adapt = (shown: string): string => shown): Facts {
+  let isWhole = true
+  const fit = (shown: string, limit: number) => {
+    const text = cut(shown, limit, mostLines)
+    isWhole &&= text === shown
+    return text
+  }
+  const name = (text: string, limit = share.name) => fit(adapt(visibleLine(text)), limit)
+  const hasDetails = notice.details !== '{}'
+  const details = hasDetails ? adapt(visibleJson(notice.details, 1)) : ''
+  const description = adapt(visible(notice.description))
+  const leftBy = (shown: string, limit: number) => (share.isShared ? Math.max(0, limit - shown.length) : 0)
+  const facts = {
+    action: name(notice.action),
+    requester: name(notice.requester),
+    onBehalfOf: notice.onBehalfOf === null ? null : name(notice.onBehalfOf, share.name / 2),
+    sessionKey: notice.sessionKey === '' ? null : name(notice.sessionKey),
+    details: hasDetails ? fit(details, share.details + leftBy(description, share.description)) : null,
+    description: fit(description, share.description + leftBy(details, share.details)),
+  }
+  const length = (text: string) => {
+    const words = sayLength(text)
+    return words === null ? '' : ` (${words})`
+  }
+  return { ...facts, detailsLength: length(notice.details), descriptionLength: length(notice.description), isWhole }
+}
+
+/** Where to look at all of it, for whoever was not shown all of it here. */
+export function whyNotApprove({ link, baseUrl, id, needsKey }: Notice): string {
+  const where = link === null ? `GET ${baseUrl}/confirm/${id}${needsKey ? ' with a key' : ''}` : 'the link'
+  return `not from here: it is too long to be shown whole. See it whole first: ${where}`
 }

@@ -1,15 +1,16 @@
 // Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
 import { shortDigest } from '../core/digest.js'
-import { cut, visible, visibleLine } from '../core/text.js'
 import { judge, post, wordsOf } from './http.js'
 import {
   approveCommand,
   type Channel,
   denyCommand,
+  factsOf,
   manyApprovals,
   type Notice,
-  readableDetails,
   type SendOutcome,
+  type Share,
+  whyNotApprove,
 } from './notifier.js'
 
 export interface TelegramSettings {
@@ -21,7 +22,7 @@ export interface TelegramSettings {
 }
 
 // The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1100.
-const limits = { action: 200, requester: 200, behalf: 100, session: 200, description: 1500, details: 800 }
+const share: Share = { name: 200, details: 1200, description: 1100, isShared: true }
 
 export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramSettings): Channel {
   // A group that became a supergroup answers with its new id once.
@@ -63,25 +64,26 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
 }
 
 export function renderTelegram(notice: Notice): string {
-  const line = (text: string, limit: number) => `<code>${escapeHtml(cut(visibleLine(text), limit))}</code>`
-  const block = (text: string, limit: number) => `<pre>${escapeHtml(cut(visible(text), limit))}</pre>`
-  const details = readableDetails(notice)
+  const code = (text: string) => `<code>${escapeHtml(text)}</code>`
+  const block = (text: string) => `<pre>${escapeHtml(text)}</pre>`
+  const facts = factsOf(notice, share)
   const many = manyApprovals(notice)
   return [
-    `🔔 <b>Confirmation needed</b>: ${line(notice.action, limits.action)}`,
-    block(notice.description, limits.description),
-    ...(details === null ? [] : ['Details', block(details, limits.details)]),
-    `Requester: ${line(notice.requester, limits.requester)}`,
-    ...(notice.onBehalfOf === null ? [] : [`On behalf of (not verified): ${line(notice.onBehalfOf, limits.behalf)}`]),
-    ...(notice.sessionKey === '' ? [] : [`Session: ${line(notice.sessionKey, limits.session)}`]),
-    `ID: <code>${notice.id}</code>`,
-    `Digest: <code>${shortDigest(notice.digest)}</code>`,
+    `🔔 <b>Confirmation needed</b>: ${code(facts.action)}`,
+    `Requester: ${code(facts.requester)}`,
+    ...(facts.onBehalfOf === null ? [] : [`On behalf of (not verified): ${code(facts.onBehalfOf)}`]),
+    ...(facts.sessionKey === null ? [] : [`Session: ${code(facts.sessionKey)}`]),
+    `ID: ${code(notice.id)}`,
+    `Digest: ${code(shortDigest(notice.digest))}`,
     ...(many === null ? [] : [`Needs: ${many}`]),
     `Expires: ${new Date(notice.expiresAt).toISOString()}`,
+    ...(facts.details === null ? [] : [`Details${facts.detailsLength}`, block(facts.details)]),
+    `Description${facts.descriptionLength}`,
+    block(facts.description),
     // Plain, so that it can be tapped.
     ...(notice.link === null ? [] : [`Decide: ${escapeHtml(notice.link)}`]),
-    `Approve: <code>${escapeHtml(approveCommand(notice))}</code>`,
-    `Deny: <code>${escapeHtml(denyCommand(notice))}</code>`,
+    `Approve: ${facts.isWhole ? code(approveCommand(notice)) : escapeHtml(whyNotApprove(notice))}`,
+    `Deny: ${code(denyCommand(notice))}`,
   ].join('\n')
 }
 

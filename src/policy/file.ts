@@ -1,7 +1,7 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { type Risk, risks, type Seat, type Terms, type Verdict } from '../core/model.js'
-import { cut, skeleton, visibleLine } from '../core/text.js'
+import { cut, isPlainLine, skeleton, visibleLine } from '../core/text.js'
 import { isExact } from './glob.js'
 import {
   allEntries,
@@ -121,7 +121,8 @@ function readGroups(entry: Entry | undefined, complain: Complain): Groups {
     return groups
   }
   for (const { name, key, value } of allEntries(entry.value, complain)) {
-    if (name.trim() === '' || name !== visibleLine(name).trim()) complain(key, 'a group needs a name that can be read')
+    if (name.trim() === '' || name !== name.trim() || !isPlainLine(name))
+      complain(key, 'a group needs a name that can be read')
     const people = readNames(value, key, `group \`${name}\``, complain)
     const twice = secondOf(people ?? [])?.second
     if (twice !== undefined) complain(value, `${twice} stands twice in group \`${name}\`; remove one`)

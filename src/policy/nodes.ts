@@ -1,6 +1,6 @@
 // Values out of YAML, or a complaint: each mistake is said where it stands, and reading goes on.
 import { isAlias, isScalar, isSeq, type Node, type YAMLMap } from 'yaml'
-import { skeleton, visibleLine } from '../core/text.js'
+import { isPlainLine, skeleton, visibleLine } from '../core/text.js'
 import type { Scalar } from './condition.js'
 
 /** As long as the name of an action or of a person may be. */
@@ -45,7 +45,7 @@ export function readText(node: Node | null, what: string, complain: Complain): R
   if (value.trim() === '') return void complain(node, `${what} must not be empty`)
   if (value !== value.trim()) return void complain(node, `${what} must not begin or end with a space`)
   if (value.length > maxName) return void complain(node, `${what} must have at most ${maxName} characters`)
-  if (value !== visibleLine(value)) return void complain(node, `${what} must be one line without invisible characters`)
+  if (!isPlainLine(value)) return void complain(node, `${what} must be one line without invisible characters`)
   return value
 }
 

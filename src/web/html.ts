@@ -1,5 +1,5 @@
 // Markup: a template that escapes whatever stands in it, and what others wrote with its hidden characters made visible.
-import { hidden } from '../core/text.js'
+import { breakMark, counted, numbered, piecesOf, sayGap, sayHidden, sayLength } from '../core/text.js'
 
 export class Markup {
   readonly html: string
@@ -35,69 +35,93 @@ function escape(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character]!)
 }
 
-/** How many marks are still written out. */
+/** How many marks, and line breaks, are still written out. */
 export interface Room {
   marks: number
+  breaks: number
 }
 
 /** Nobody reads more, and a page that is made of marks would be too large for any browser. */
-export const newRoom = (): Room => ({ marks: 2000 })
+export const newRoom = (): Room => ({ marks: 2000, breaks: 20_000 })
 
-/** What others wrote, line breaks kept, but for long gaps. It is isolated from its surroundings, whichever way its letters run. */
+/** What others wrote, line breaks kept and marked. It is isolated from its surroundings, whichever way its letters run. */
 export function written(text: string): Markup {
-  return new Markup(`<bdi dir="ltr">${reveal(text, inProse)}</bdi>`)
+  return new Markup(`${lengthOf(text)}<bdi dir="ltr">${reveal(text, 'prose')}</bdi>`)
 }
 
-/** The same on one line: line breaks and tabs are shown as what they are. */
+/** The same on one line: line breaks are shown as what they are. */
 export function writtenLine(text: string): Markup {
-  return new Markup(`<bdi dir="ltr">${reveal(text, inLine)}</bdi>`)
+  return new Markup(`${lengthOf(text)}<bdi dir="ltr">${reveal(text, 'line')}</bdi>`)
+}
+
+/** The beginning of it, and how much more there is. */
+export function excerpt(text: string, limit: number): Markup {
+  const beginning = Array.from(text.slice(0, 2 * limit))
+    .slice(0, limit)
+    .join('')
+  const missing = text.length - beginning.length
+  const more = missing === 0 ? '' : ` <span class="length">… ${counted(missing, 'more character')}</span>`
+  return new Markup(`<bdi dir="ltr">${reveal(beginning, 'line')}</bdi>${more}`)
 }
 
 /** Somebody's name. */
 export function named(name: string): Markup {
-  return name.trim() === '' ? html`<span class="quiet">(no name)</span>` : writtenLine(name)
+  return name === '' ? html`<span class="quiet">(no name)</span>` : writtenLine(name)
 }
 
-/** The text inside quotes that are not part of it. Texts that belong together share their room. */
+/** The text inside quotes that are not part of it; its own are escaped. Texts that belong together share their room. */
 export function quoted(text: string, kind: string, room: Room): Markup {
-  const isLong = text.includes('\n') ? ' block' : ''
-  const inside = reveal(text, kind === 'key' ? inLine : inProse, room)
-  return new Markup(`<bdi class="${kind}${isLong}" dir="ltr"><i>"</i>${inside}<i>"</i></bdi>`)
+  const isLong = text.includes('\n') && kind !== 'key' ? ' block' : ''
+  const inside = reveal(text, kind === 'key' ? 'line' : 'prose', room, (plain) => plain.replace(/["\\]/g, '\\$&'))
+  return new Markup(`${lengthOf(text)}<bdi class="${kind}${isLong}" dir="ltr"><b>"</b>${inside}<b>"</b></bdi>`)
 }
 
-// More marks on one letter than any script needs: they would be drawn over the lines around, or far to the side.
-const tooManyMarks = '(?<=[\\p{M}\\u0e33\\u0eb3]{8})[\\p{M}\\u0e33\\u0eb3]'
+function lengthOf(text: string): string {
+  const length = sayLength(text)
+  return length === null ? '' : `<span class="length">${length}</span> `
+}
 
-// More empty lines, or spaces, than any text needs: what follows would be out of sight. What joins letters, and so is not
-// always hidden, makes them no less empty.
-const blank = '[\\r\\t\\p{Zs}\\u200c\\u200d\\ufe0e\\ufe0f]'
-const gap = `\\n(?:${blank}*\\n){3,}|(?<!${blank})(?=[\\t\\p{Zs}])${blank}{100,}`
-const never = '(?!)'
-
-const runsOf = (gaps: string, ...kinds: string[]) => new RegExp(`(${gaps})|(${kinds.join('|')})\\2*`, 'gu')
-const inProse = runsOf(gap, hidden.source, tooManyMarks)
-const inLine = runsOf(never, hidden.source, tooManyMarks, '[\\n\\t]')
-
-/** Writes out what is hidden, a run of the same once, as far as there is room; the rest is seen, and counted in front. */
-function reveal(text: string, runs: RegExp, room: Room = newRoom()): string {
+/** Writes out what cannot be seen as far as there is room; the rest is seen, and counted in front. */
+function reveal(
+  text: string,
+  place: 'prose' | 'line',
+  room: Room = newRoom(),
+  prepare = (plain: string): string => plain,
+): string {
   let more = 0
-  // Escaping first: it adds only ASCII beside ASCII, so it changes nothing about which characters are hidden.
-  const shown = escape(text).replace(runs, (run: string, gap: string | undefined, character: string) => {
-    const count = gap === undefined ? run.length / character.length : 1
+  let shown = ''
+  const mark = (label: string, count: number, title = '') => {
     if (room.marks > 0) {
       room.marks -= 1
-      return gap === undefined ? codePoint(character, count) : lengthOf(gap)
+      return `<mark${title}>${label}</mark>`
     }
     more += count
-    return gap === undefined ? '\ufffd'.repeat(count) : '\n\ufffd\n'
-  })
-  return more === 0 ? shown : `<mark>${more} hidden, shown as \ufffd:</mark>${shown}`
-}
-
-/** How long a gap is, on one line, marked as hidden characters are. */
-function lengthOf(gap: string): string {
-  const lines = gap.split('\n').length - 1
-  return `\n<mark>${lines > 0 ? `${lines} line breaks` : `${gap.length} spaces`}</mark>\n`
+    return '\ufffd'.repeat(count)
+  }
+  for (const piece of piecesOf(text)) {
+    switch (piece.kind) {
+      case 'text':
+        shown += escape(prepare(piece.text))
+        break
+      case 'turned':
+        shown += `<bdi>${escape(prepare(piece.text))}</bdi>`
+        break
+      case 'hidden':
+        shown += mark(sayHidden(piece), piece.count * piece.characters.length, titleOf(piece.characters))
+        break
+      case 'spaces':
+        shown += mark(counted(piece.count, 'space'), 1)
+        break
+      case 'break':
+        if (place === 'line') shown += mark('U+000A', 1, titleOf(['\n']))
+        else shown += room.breaks-- > 0 ? '<i></i>\n' : `${breakMark}\n`
+        break
+      case 'gap':
+        shown += mark(sayGap(piece), 1) + (place === 'line' ? '' : '\n')
+        break
+    }
+  }
+  return more === 0 ? shown : `<mark>${numbered(more)} hidden, shown as \ufffd:</mark>${shown}`
 }
 
 const names = new Map([
@@ -108,6 +132,7 @@ const names = new Map([
   [0x0d, 'carriage return'],
   [0x1b, 'escape'],
   [0x7f, 'delete'],
+  [0xa0, 'no-break space'],
   [0xad, 'soft hyphen'],
   [0x61c, 'Arabic letter mark'],
   [0x200b, 'zero-width space'],
@@ -122,19 +147,18 @@ const names = new Map([
   [0x202c, 'pop directional formatting'],
   [0x202d, 'left-to-right override'],
   [0x202e, 'right-to-left override'],
+  [0x202f, 'narrow no-break space'],
   [0x2060, 'word joiner'],
   [0x2066, 'left-to-right isolate'],
   [0x2067, 'right-to-left isolate'],
   [0x2068, 'first strong isolate'],
   [0x2069, 'pop directional isolate'],
+  [0x3000, 'ideographic space'],
   [0xfeff, 'byte order mark'],
+  [0xfffc, 'object replacement character'],
 ])
 
-/** A hidden character's number, marked as no text can mark itself. */
-function codePoint(character: string, count: number): string {
-  const code = character.codePointAt(0)!
-  const name = names.get(code)
-  const title = name === undefined ? '' : ` title="${name}"`
-  const times = count === 1 ? '' : ` ×${count}`
-  return `<mark${title}>U+${code.toString(16).toUpperCase().padStart(4, '0')}${times}</mark>`
+function titleOf(characters: string[]): string {
+  const name = characters.length === 1 ? names.get(characters[0]!.codePointAt(0)!) : undefined
+  return name === undefined ? '' : ` title="${name}"`
 }

@@ -6,7 +6,7 @@ import { cut, visibleLine } from '../core/text.js'
 import { approvalsGiven } from '../core/vote.js'
 import { type DecisionForm, decisionForm } from './decision.js'
 import { detailsTree } from './details.js'
-import { html, type Markup, named, type Part, written, writtenLine } from './html.js'
+import { excerpt, html, type Markup, named, type Part, written, writtenLine } from './html.js'
 import { standing, statusWords, votesList } from './standing.js'
 import { countdown, moment } from './time.js'
 
@@ -134,7 +134,7 @@ function listItem(confirmation: Confirmation, url: string, now: number) {
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
-    <p class="excerpt">${writtenLine(cut(description, 160))}</p>
+    <p class="excerpt">${excerpt(description, 160)}</p>
     <p class="quiet">${riskChip(terms)} ${countdown(deadline, now)} · asked by ${named(requester)}${need}</p>
   </li>`
 }

@@ -62,7 +62,13 @@ code, .json, .digest { font-family: var(--mono); font-size: 0.9375em; }
 
 /* What others wrote: its own direction, its own spaces, and never higher than its place. What cannot be broken into
    lines at all is scrolled inside its block; nothing is cut off sideways. */
-bdi { unicode-bidi: isolate; direction: ltr; white-space: pre-wrap; overflow-wrap: anywhere; text-align: left; }
+bdi { unicode-bidi: isolate; direction: ltr; white-space: break-spaces; overflow-wrap: anywhere; text-align: left; }
+bdi bdi { direction: rtl; }
+/* Where each character counts, a line is filled before the next begins: so a space is seen at its end, too. */
+h1 bdi, h2 bdi, dd bdi, code bdi, .json bdi { font-family: var(--mono); line-break: anywhere; }
+/* A line break. It is not copied, and not read out. */
+bdi i::before { content: '↵'; content: '↵' / ''; color: var(--accent); font-weight: 700; font-style: normal; }
+.length { color: var(--quiet); font: 0.8125rem/1.5 var(--sans); }
 h1, h2, p, dd, li, legend, label, summary, .description { overflow-y: clip; overflow-clip-margin: 4px; }
 h1, dl, .json, .description, .standing, .notice, .votes, .waiting, .decision { overflow-x: auto; }
 
@@ -77,7 +83,7 @@ mark {
   font: 700 0.75em/1.5 var(--mono);
   vertical-align: 0.08em;
   text-indent: 0;
-  white-space: nowrap;
+  white-space: normal;
 }
 
 noscript p { margin-top: 1.5rem; font-size: 0.875rem; }
@@ -166,7 +172,7 @@ section { margin-top: 2rem; }
 .json details > ul { margin-left: 0.3125rem; padding-left: 1rem; border-left: 1px solid var(--rule); }
 .json details.deep > ul { margin-left: 0; padding-left: 0; border-left: 0; }
 .json summary { min-height: 1.75rem; cursor: pointer; border-radius: 0.25rem; }
-.json i { color: var(--edge); font-style: normal; }
+.json b { color: var(--edge); font-weight: 400; }
 .key { font-weight: 600; }
 .key::after, .index::after { content: ':'; color: var(--quiet); font-weight: 400; }
 .index, .kind { color: var(--quiet); }

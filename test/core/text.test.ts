@@ -1,61 +1,341 @@
+// What others wrote, taken apart: nothing hidden stays unmarked, and no two texts come out alike.
 import fc from 'fast-check'
 import t from 'tap'
-import { canBeSeen, cut, replaceHidden, visible, visibleLine } from '../../src/core/text.js'
+import {
+  canBeSeen,
+  cut,
+  isPlainLine,
+  piecesOf,
+  quotedLine,
+  sayLength,
+  visible,
+  visibleJson,
+  visibleLine,
+} from '../../src/core/text.js'
 
-t.test('control, zero-width and bidirectional characters become visible; newlines and tabs stay', async (t) => {
-  t.equal(visible('a\u001b[31mb\u202ec\u0000\u200b\n\td'), 'a\\u{1b}[31mb\\u{202e}c\\u{0}\\u{200b}\n\td')
-  t.equal(visible('x\u{e0041}y\ufeff'), 'x\\u{e0041}y\\u{feff}')
-  t.equal(visible('deploy_prod\u200cuction\u3164'), 'deploy_prod\\u{200c}uction\\u{3164}')
-  t.equal(visible('half \ud800 a character'), 'half \\u{d800} a character')
-  t.equal(visibleLine('a\nb\tc\rd'), 'a\\nb\\tc\\u{d}d')
-})
+/** Pieces in short: text as it is, and the rest in brackets. */
+function short(text: string): string {
+  return piecesOf(text)
+    .map((piece) => {
+      if (piece.kind === 'text') return piece.text
+      if (piece.kind === 'turned') return `<${piece.text}>`
+      if (piece.kind === 'break') return '[break]'
+      if (piece.kind === 'gap') return `[${piece.breaks} breaks]`
+      if (piece.kind === 'spaces') return `[${piece.count} spaces]`
+      const codes = piece.characters.map((one) => one.codePointAt(0)!.toString(16)).join()
+      return `[${codes}${piece.count === 1 ? '' : `*${piece.count}`}]`
+    })
+    .join('')
+}
 
-t.test('each hidden character can be written in another way', async (t) => {
-  t.equal(
-    replaceHidden('a\u202eb\u{e0041}\n', (character) => `[${character.codePointAt(0)}]`),
-    'a[8238]b[917569]\n',
-  )
+t.test('what cannot be seen, or not be told from a blank or from another, is marked', async (t) => {
+  const codes = [
+    ...[0x00, 0x07, 0x08, 0x09, 0x0b, 0x0c, 0x0d, 0x1b, 0x7f, 0x85, 0x9f, 0xad],
+    ...[0xa0, 0x1680, 0x2000, 0x2002, 0x2003, 0x2007, 0x2009, 0x200a, 0x202f, 0x205f, 0x3000],
+    ...[0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028, 0x2029],
+    ...[0x202a, 0x202e, 0x2060, 0x2061, 0x2066, 0x2069, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0e, 0xfe0f, 0xfeff, 0xffa0],
+    ...[0xfff9, 0xfffb, 0xfffc, 0xfffd, 0xe000, 0xf8ff, 0xfdd0, 0xffff, 0x0378, 0xd800, 0xdfff],
+    ...[0x1d159, 0x1d173, 0x16fe4, 0x1107f, 0x13441, 0x12031, 0x1bca0, 0xe0001, 0xe0041, 0xe0100, 0xf0000, 0x10ffff],
+    // Strokes through letters, marks of our own, and what is drawn far beyond its place.
+    ...[0x0336, 0x20dd, 0x21b5, 0xfdfd],
+  ]
+  for (const code of codes) {
+    t.equal(short(`a${String.fromCodePoint(code)}b`), `a[${code.toString(16)}]b`, `U+${code.toString(16)}`)
+  }
+  t.equal(short('a\u202e\u202e\u202eb\u202e'), 'a[202e*3]b[202e]', 'a run of the same is one mark')
+  t.equal(short('\ud800\ud800\ud800\udc00'), '[d800*2][10000]')
 })
 
 t.test('ordinary text of any language is left alone', async (t) => {
-  for (const text of ['Grüße', 'मस्ते', 'क्‍ष', 'می‌خواهم', '日本語', '👩‍👩‍👧 family', 'שלום', '❤️'])
-    t.equal(visibleLine(text), text)
+  for (const text of [
+    ...[
+      'Grüße',
+      'Ελλάδα',
+      'Здравствуйте',
+      'Việt Nam',
+      'नमस्ते',
+      'मस्ते',
+      'क्‍ष',
+      'বাংলা',
+      'தமிழ்',
+      'ภาษาไทย น้ำ',
+      'ខ្មែរ',
+    ],
+    ...['日本語のテキスト', '한국어', '中文，标点。', 'አማርኛ', 'ქართული', 'Հայերեն', 'x → y ≤ z · 5 € “q” — … ☑ ½ ²'],
+    ...['👩‍👩‍👧 family', '❤️', '👍🏽', '1️⃣', '🇸🇪🇯🇵', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'a  b   c', '𝐱 + 𝑦', '╔═╗'],
+  ]) {
+    t.same(piecesOf(text), [{ kind: 'text', text }], text)
+  }
+  for (const text of ['שלום', 'שלום עולם', 'می‌خواهم', 'محمد']) t.same(piecesOf(text), [{ kind: 'turned', text }], text)
+})
+
+t.test('joiners stay where a script or a picture needs them, and nowhere else', async (t) => {
+  const cases: [string, string][] = [
+    ['deploy_prod\u200cuction', 'deploy_prod[200c]uction'],
+    ['a\u200db', 'a[200d]b'],
+    ['د\u200cب', '<د>[200c]<ب>'],
+    ['می\u200c\u200cخواهم', '<می>[200c*2]<خواهم>'],
+    ['می\u200c', '<می>[200c]'],
+    ['क\u200dष', 'क[200d]ष'],
+    ['👍\u200d👎', '👍[200d]👎'],
+    ['👍\ufe0f', '👍[fe0f]'],
+    ['a\ufe0f', 'a[fe0f]'],
+    ['日\u200d本', '日[200d]本'],
+    ['\u200d   x', '[200d]   x'],
+  ]
+  for (const [text, looks] of cases) t.equal(short(text), looks)
+})
+
+t.test('marks stand on a letter, each once and no more than four; else they are written out', async (t) => {
+  const cases: [string, string][] = [
+    ['x\u030c', 'x\u030c'],
+    ['x\u030c\u030c', 'x\u030c[30c]'],
+    [`z${'\u0324\u0301'.repeat(5)}`, 'z[324,301*5]'],
+    [`x${'\u0324\u030d'.repeat(3)}`, 'x[324,30d*3]'],
+    ['x\u0324\u0325\u0326\u0330\u0331\u032d', 'x\u0324\u0325\u0326\u0330[331][32d]'],
+    ['\u030dx', '[30d]x'],
+    ['" \u030d', '" [30d]'],
+    ['-\u030d', '-[30d]'],
+    ['\u200b\u030d', '[200b][30d]'],
+    ['a\n\u030d', 'a[break][30d]'],
+  ]
+  for (const [text, looks] of cases) t.equal(short(text), looks)
+})
+
+t.test('what Unicode takes for the same text, and draws alike, is told apart', async (t) => {
+  t.equal(short('caf\u00e9'), 'caf\u00e9')
+  t.equal(short('cafe\u0301'), 'cafe[301]')
+  t.equal(short('\u212b \u2126 \u1e9b\u0323'), '[212b] [2126] \u1e9b\u0323')
+  t.equal(short('\ud55c'), '\ud55c')
+  t.equal(short('\u1112\u1161\u11ab'), '[1112][1161][11ab]')
+})
+
+t.test('right-to-left letters are isolated run by run, so that numbers keep their order', async (t) => {
+  const cases: [string, string][] = [
+    ['pay 100 לא 200', 'pay 100 <לא> 200'],
+    ['א 1 - 2 ב', '<א> 1 - 2 <ב>'],
+    ['שלום עולם, 5', '<שלום עולם>, 5'],
+    ['١٢٣-٤٥٦', '<١٢٣>-<٤٥٦>'],
+    ['مبلغ ١٢٣ ريال', '<مبلغ> <١٢٣> <ريال>'],
+    ['א👍ב', '<א>👍<ב>'],
+  ]
+  for (const [text, looks] of cases) t.equal(short(text), looks)
+})
+
+t.test('spaces at an end, and more than a line of them, are counted', async (t) => {
+  const cases: [string, string][] = [
+    ['a b', 'a b'],
+    ['  a ', '[2 spaces]a[1 spaces]'],
+    [' ', '[1 spaces]'],
+    [`a${' '.repeat(40)}b`, `a${' '.repeat(40)}b`],
+    [`a${' '.repeat(41)}b`, 'a[41 spaces]b'],
+    ['a\n  b', 'a[break]  b'],
+    [`a\u200d${' '.repeat(4000)}b`, 'a[200d][4000 spaces]b'],
+  ]
+  for (const [text, looks] of cases) t.equal(short(text), looks)
+})
+
+t.test('lines on which nothing is drawn are counted, and what stands on them is said', async (t) => {
+  t.equal(short('a\n\n\nb'), 'a[break][break][break]b')
+  t.equal(short('a\n\n\n\nb'), 'a[4 breaks]b')
+  const cases: [string, string][] = [
+    [`a${'\n'.repeat(1480)}b`, '\\{1,480 line breaks}'],
+    [`a${'\n '.repeat(400)}\nb`, '\\{401 line breaks: 400 × (line break, 1 space), line break}'],
+    [`a${'\n\u200d'.repeat(400)}\nb`, '\\{401 line breaks: 400 × (line break, U+200D), line break}'],
+    [`a${'\n\u0301'.repeat(9)}\nb`, '\\{10 line breaks: 9 × (line break, U+0301), line break}'],
+    [
+      'a\n \n\t\n\u00a0\u00a0\u3000\n\nb',
+      '\\{5 line breaks: line break, 1 space, line break, U+0009, line break, U+00A0 ×2, U+3000, line break, line break}',
+    ],
+  ]
+  for (const [text, looks] of cases) t.equal(visibleLine(text), `a${looks}b`)
+})
+
+t.test('as plain text: several lines with marks, one line, in quotes, as JSON', async (t) => {
+  t.equal(visible('a\u001b[31mb\u202ec\u0000\u200b\n\td'), 'a\\u{1b}[31mb\\u{202e}c\\u{0}\\u{200b}↵\n\\td')
+  t.equal(visibleLine('a\nb\tc\rd'), 'a\\nb\\tc\\u{d}d')
+  t.equal(visible('\u007f'.repeat(60)), '\\{U+007F ×60}')
+  t.equal(visible('C:\\new ↵ \\u{202e}'), 'C:\\\\new \\u{21b5} \\\\u{202e}')
+  t.equal(visible('pay לא 5'), 'pay \u2067לא\u2069 5')
+  t.equal(quotedLine('a": "b\\'), '"a\\": \\"b\\\\"')
+  t.equal(visibleJson('{"a\\nb":["\\u202e",1,null]}'), '{"a\\nb":["\\u{202e}",1,null]}')
+  t.equal(visibleJson('{"a":"\\"b\\": 1"}', 1), '{\n "a": "\\"b\\": 1"\n}')
+})
+
+t.test('a name of one line without anything hidden is plain, in any script', async (t) => {
+  for (const text of ['alice', 'José', 'דוד', 'a b', 'C:\\x']) t.ok(isPlainLine(text), text)
+  for (const text of ['a\nb', 'a\u200b', 'a\u00a0b', 'a ', 'a\tb', '\ue000'])
+    t.notOk(isPlainLine(text), JSON.stringify(text))
+})
+
+/** Any text, with a liking for what could be mistaken. */
+const tricky = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.constantFrom(
+        ...[
+          'a',
+          'e',
+          '\\',
+          '"',
+          '{',
+          '}',
+          'n',
+          'u',
+          '\\n',
+          '\\u{20}',
+          '\\{4 line breaks}',
+          '↵',
+          '×',
+          '1',
+          ' ',
+          '  ',
+          '\n',
+          '\n\n',
+        ],
+        ...[
+          '\n \n',
+          '\t',
+          '\r',
+          '\u00a0',
+          '\u200b',
+          '\u200c',
+          '\u200d',
+          '\ufe0f',
+          '\u0301',
+          '\u00e9',
+          '\u0323',
+          '\u202e',
+          '\u2067',
+        ],
+        ...[
+          '\u2069',
+          'א',
+          'ב',
+          'ب',
+          'د',
+          '١',
+          '2',
+          '👍',
+          '👩‍👩‍👧',
+          '❤',
+          'क्',
+          'ष',
+          '\u212b',
+          'Å',
+          '한',
+          '\u1112',
+          '\u1161',
+          '\ud800',
+        ],
+        ...['\ufffd', '\ufffc', '\ue000', ' '.repeat(41), '\n'.repeat(5)],
+      ),
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => parts.join(''))
+
+t.test('two different texts never look the same, in several lines, on one, or in quotes', async () => {
+  for (const write of [visible, visibleLine, quotedLine, (text: string) => JSON.stringify(piecesOf(text))]) {
+    fc.assert(
+      fc.property(tricky, tricky, (one, other) => one === other || write(one) !== write(other)),
+      { numRuns: 2000 },
+    )
+    // Two that differ in one place are the likelier to be mistaken.
+    fc.assert(
+      fc.property(tricky, tricky, tricky, tricky, (before, one, other, after) => {
+        return one === other || write(before + one + after) !== write(before + other + after)
+      }),
+      { numRuns: 2000 },
+    )
+  }
+})
+
+t.test('no two texts are drawn alike: what is left of them is in normal form, and the pieces hold it all', async () => {
+  fc.assert(
+    fc.property(tricky, (text) => {
+      const pieces = piecesOf(text)
+      const whole = pieces.map((piece) => {
+        if ('text' in piece) return piece.text
+        if (piece.kind === 'break') return '\n'
+        if (piece.kind === 'spaces') return ' '.repeat(piece.count)
+        if (piece.kind === 'hidden') return piece.characters.join('').repeat(piece.count)
+        return `${piece.blanks
+          .map(({ items, count }) =>
+            items
+              .map((one) => `\n${one}`)
+              .join('')
+              .repeat(count),
+          )
+          .join('')}\n`
+      })
+      const shown = pieces.map((piece) => ('text' in piece ? piece.text : '|')).join('')
+      return whole.join('') === text && shown.normalize('NFC') === shown
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 t.test('nothing that a terminal or a reader could be tricked with survives', async () => {
-  const forbidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !forbidden.test(visible(text))))
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !/[\n\r\t]/.test(visibleLine(text))))
+  // The two isolates are ours, in pairs.
+  const forbidden =
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u2000-\u200b\u200e-\u202f\u205f-\u2066\u2068\u206a-\u206f\u2800\u3000\u3164\ue000-\uf8ff\ufeff\uffa0\ufff0-\uffff\u{1d159}\u{1d173}-\u{1d17a}\u{e0000}-\u{10ffff}]/u
+  const paired = (text: string) => /^(?:[^\u2067\u2069]|\u2067[^\u2067\u2069]*\u2069)*$/u.test(text)
+  fc.assert(
+    fc.property(tricky, (text) => {
+      const [several, single] = [visible(text), visibleLine(text)]
+      // Pictures of several parts are kept, with the tags that flags are made of.
+      const rest = several.replace(/🏴[\u{e0061}-\u{e007f}]+/gu, '')
+      return !forbidden.test(rest) && !/[\n\r\t]/.test(single) && paired(several) && several.isWellFormed()
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 t.test('text that leaves no trace cannot be seen, and text with one mark in it can', async (t) => {
   for (const text of [
-    '',
-    ' \n\t',
-    '\u200b',
-    '\u3164',
-    '\u00a0\u2003',
-    '\u2800',
-    '\u202e\u2069',
-    '\ufe0f',
-    '\u{e0041}',
-    '\0',
+    ...['', ' \n\t', '\u200b', '\u3164', '\u00a0\u2003', '\u2800', '\u202e\u2069', '\ufe0f', '\u{e0041}', '\0'],
   ])
     t.notOk(canBeSeen(text), JSON.stringify(text))
   for (const text of ['a', '.', '\u200bя', '日', '👍', ' ok ']) t.ok(canBeSeen(text), text)
 })
 
-t.test('text that fits is not cut; text that does not says how much is missing', async (t) => {
-  t.equal(cut('hello', 5), 'hello')
-  t.equal(cut('x'.repeat(100), 40), `${'x'.repeat(12)}… [cut: 88 more characters]`)
+t.test('how long a long text is, is said', async (t) => {
+  t.equal(sayLength('x'.repeat(300)), null)
+  t.equal(sayLength('x'.repeat(1284)), '1,284 characters')
+  t.equal(sayLength('😀'.repeat(301)), '301 characters')
+  t.equal(sayLength('x\n'.repeat(9)), '18 characters, 10 lines')
 })
 
-t.test('a cut never exceeds its limit and never halves a character', async () => {
-  const text = fc.string({ unit: 'grapheme', minLength: 40, maxLength: 300 })
+t.test('text that fits is not cut; text that does not says how much is missing, as no text can', async (t) => {
+  t.equal(cut('hello', 5), 'hello')
+  t.equal(cut('x'.repeat(100), 40), `${'x'.repeat(10)}… \\{cut: 90 more characters}`)
+  t.equal(visible('… \\{cut: 90 more characters}'), '… \\\\{cut: 90 more characters}')
+  t.equal(cut('a\nb\nc\nd', 400, 2), 'a\nb… \\{cut: 4 more characters}')
+  t.equal(cut('a\nb', 400, 2), 'a\nb')
+})
+
+t.test('a cut never exceeds its limit and never halves a character, an escape or an isolate', async () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme', minLength: 40, maxLength: 300 }),
+    fc.array(tricky).map((all) => all.join('')),
+  )
   fc.assert(
-    fc.property(text, fc.integer({ min: 40, max: 200 }), (whole, limit) => {
-      const short = cut(whole, limit)
-      return short.length <= limit && short.isWellFormed() && whole.length <= limit === (short === whole)
+    fc.property(text, fc.integer({ min: 40, max: 200 }), (source, limit) => {
+      const whole = visible(source)
+      const part = cut(whole, limit)
+      if (whole.length <= limit) return part === whole
+      const [kept, ...tail] = part.split('… \\{cut: ')
+      const bare = kept!.replace(/\\(?:\\|n|t|u\{[0-9a-f]+\}|\{[^}]*\})/g, '')
+      return (
+        part.length <= limit &&
+        part.isWellFormed() &&
+        tail.length === 1 &&
+        !bare.includes('\\') &&
+        part.split('\u2067').length === part.split('\u2069').length
+      )
     }),
+    { numRuns: 2000 },
   )
 })

@@ -258,6 +258,6 @@ t.test('what a server says is shortened and made visible before it is kept', asy
   const { server, channel } = await telegram(t)
   server.failNext(fakeTelegram.refuse(400, `\u202e\nno\u001b[2J${'x'.repeat(5000)}`))
   const outcome = (await channel.send(notice, go)) as { error: string }
-  t.match(outcome.error, /^400 \\u\{202e\}\\nno\\u\{1b\}\[2Jx+… \[cut: \d+ more characters\]$/)
+  t.match(outcome.error, /^400 \\u\{202e\}\\nno\\u\{1b\}\[2Jx+… \\\{cut: \d+ more characters\}$/)
   t.ok(outcome.error.length < 400)
 })

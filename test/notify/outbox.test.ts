@@ -69,8 +69,8 @@ t.test('without any chat the log warns, naming the id, the action and where to l
   t.match(line, {
     id: 'id-0001',
     action: 'rm\\n\\u{202e}-rf',
-    requester: /^x+… \[cut: \d+ more characters\]$/,
-    msg: /open http:\/\/127\.0\.0\.1:6000\/view\/id-0001, or POST .*\/approve or \/deny/,
+    requester: /^x+… \\\{cut: \d+ more characters\}$/,
+    msg: /open http:\/\/127\.0\.0\.1:6000\/view\/id-0001 to see and decide it, or POST to \/confirm\/id-0001\/deny$/,
   })
   t.same(await story(built), ['notified log sent'])
 })

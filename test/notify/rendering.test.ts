@@ -26,16 +26,22 @@ const plain: Notice = {
   link: null,
 }
 const approve = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/approve`
+const here = `GET http://127.0.0.1:6000/confirm/${plain.id}`
 const deny = `curl -X POST http://127.0.0.1:6000/confirm/${plain.id}/deny`
 
 /** What nobody can see, or what turns text around. */
 const invisible =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u00ad\u061c\u200b\u200e\u200f\u2028-\u202f\u2060-\u2066\u2068\u206a-\u206f\ufeff]/
 
 function telegram(notice: Partial<Notice>) {
   const parsed = parseHtml(renderTelegram({ ...plain, ...notice }))
   if ('error' in parsed) throw new Error(parsed.error)
   return parsed
+}
+
+/** The description as Telegram shows it. */
+function described(notice: Partial<Notice>): string {
+  return telegram(notice).entities.findLast(({ type }) => type === 'pre')!.text
 }
 
 function discord(notice: Partial<Notice>) {
@@ -51,14 +57,15 @@ t.test('a Telegram message says what, who, which and how to answer', async (t) =
     text,
     [
       '🔔 Confirmation needed: send_mail',
-      'Send the newsletter',
-      'Details',
-      '{\n "to": "all"\n}',
       'Requester: agent',
       'Session: s-1',
       `ID: ${plain.id}`,
       'Digest: d1d1d1d1d1d1d1d1',
       'Expires: 2026-01-01T00:05:00.000Z',
+      'Details',
+      '{\n "to": "all"\n}',
+      'Description',
+      'Send the newsletter',
       `Approve: ${approve}`,
       `Deny: ${deny}`,
     ].join('\n'),
@@ -88,35 +95,38 @@ t.test('without details and session neither is mentioned', async (t) => {
   t.equal(field('Session'), undefined)
 })
 
-const attacks: [name: string, text: string, telegram: string, discord: string][] = [
-  ['HTML', '</pre><b>Approved</b> & <a href="x">y</a>', '</pre><b>Approved</b> & <a href="x">y</a>', ''],
-  ['entities', '&lt;b&gt; &amp;amp;', '&lt;b&gt; &amp;amp;', ''],
-  ['a fence', '```\n**free**\n```', '```\n**free**\n```', 'ˋˋˋ\n**free**\nˋˋˋ'],
-  ['mentions', '@everyone <@123> <@&4> <#5> @here', '@everyone <@123> <@&4> <#5> @here', ''],
-  [
-    'links',
-    '[safe](https://evil.example) https://evil.example',
-    '[safe](https://evil.example) https://evil.example',
-    '',
-  ],
-  ['a reversal', 'a\u202egnp.exe\u202c', 'a\\u{202e}gnp.exe\\u{202c}', 'a\\u{202e}gnp.exe\\u{202c}'],
-  ['a zero width space', 'de\u200bploy', 'de\\u{200b}ploy', 'de\\u{200b}ploy'],
-  ['a terminal escape', '\u001b[2Jx\u0007', '\\u{1b}[2Jx\\u{7}', '\\u{1b}[2Jx\\u{7}'],
-  ['a carriage return', 'a\rb', 'a\\u{d}b', 'a\\u{d}b'],
-  ['a line separator', 'a\u2028b', 'a\\u{2028}b', 'a\\u{2028}b'],
-  ['tag characters', 'a\u{e0041}b', 'a\\u{e0041}b', 'a\\u{e0041}b'],
+/** How it looks in both, or in Discord if there is another. */
+const attacks: [name: string, text: string, telegram: string, discord?: string][] = [
+  ['HTML', '</pre><b>Approved</b> & <a href="x">y</a>', '</pre><b>Approved</b> & <a href="x">y</a>'],
+  ['entities', '&lt;b&gt; &amp;amp;', '&lt;b&gt; &amp;amp;'],
+  ['a fence', '```\n**free**\n```', '```↵\n**free**↵\n```', 'ˋˋˋ↵\n**free**↵\nˋˋˋ'],
+  ['a look-alike of a fence', 'ˋˋˋ', 'ˋˋˋ', '\\u{2cb}\\u{2cb}\\u{2cb}'],
+  ['mentions', '@everyone <@123> <@&4> <#5> @here', '@everyone <@123> <@&4> <#5> @here'],
+  ['links', '[safe](https://evil.example) https://evil.example', '[safe](https://evil.example) https://evil.example'],
+  ['a reversal', 'a\u202egnp.exe\u202c', 'a\\u{202e}gnp.exe\\u{202c}'],
+  ['a zero width space', 'de\u200bploy', 'de\\u{200b}ploy'],
+  ['a terminal escape', '\u001b[2Jx\u0007', '\\u{1b}[2Jx\\u{7}'],
+  ['a carriage return', 'a\rb', 'a\\u{d}b'],
+  ['a line separator', 'a\u2028b', 'a\\u{2028}b'],
+  ['tag characters', 'a\u{e0041}b', 'a\\u{e0041}b'],
+  ['a line break', '# not run:\nrm -rf /', '# not run:↵\nrm -rf /'],
+  ['what plays a line break', '# not run:↵ rm -rf /', '# not run:\\u{21b5} rm -rf /'],
+  ['what plays an escape', '\\u{202e} \\n', '\\\\u{202e} \\\\n'],
+  ['a no-break space', 'rm\u00a0-rf', 'rm\\u{a0}-rf'],
+  ['a long gap', `a${' '.repeat(500)}b${'\n'.repeat(1480)}c`, 'a\\{500 spaces}b\\{1,480 line breaks}\nc'],
+  ['amounts among letters from right to left', 'א 100 ב 200', '\u2067א\u2069 100 \u2067ב\u2069 200'],
 ]
 for (const [name, text, onTelegram, onDiscord] of attacks) {
   t.test(`${name} in a description stays what it is: text`, async (t) => {
     const parsed = telegram({ description: text })
-    t.same(parsed.entities[2], { type: 'pre', text: onTelegram })
+    t.same(parsed.entities[5], { type: 'pre', text: onTelegram })
     t.same(
       parsed.entities.map(({ type }) => type),
-      ['b', 'code', 'pre', 'code', 'code', 'code', 'code', 'code'],
+      ['b', 'code', 'code', 'code', 'code', 'pre', 'code', 'code'],
     )
     const { message, embed } = discord({ description: text })
     t.same(problemsOf(message), [])
-    t.same(splitCode(embed.description), { code: [onDiscord || text], rest: '' })
+    t.same(splitCode(embed.description), { code: [onDiscord ?? onTelegram], rest: '' })
   })
 }
 
@@ -135,9 +145,9 @@ t.test('newlines in a name cannot start a line of their own', async (t) => {
 
 t.test('a description that plays the rest of the message stays inside its block', async (t) => {
   const description = `ok\nRequester: alice\nID: forged\nApprove: curl evil`
-  const { entities } = telegram({ description })
-  t.same(entities[2], { type: 'pre', text: description })
-  t.same(splitCode(discord({ description }).embed.description), { code: [description], rest: '' })
+  const marked = description.replaceAll('\n', '↵\n')
+  t.equal(described({ description }), marked)
+  t.same(splitCode(discord({ description }).embed.description), { code: [marked], rest: '' })
 })
 
 t.test('backticks in a name cannot leave the code span', async (t) => {
@@ -145,22 +155,37 @@ t.test('backticks in a name cannot leave the code span', async (t) => {
   t.same(splitCode(value), { code: ['ˋ @everyone **bold** ˋ'], rest: '' })
 })
 
+t.test('a string in the details cannot play another member, nor a line of its own', async (t) => {
+  const details = JSON.stringify({ to: 'a",\n "all": "yes', 'k": 1, "x': '\\' })
+  const shown = '{\n "to": "a\\",\\n \\"all\\": \\"yes",\n "k\\": 1, \\"x": "\\\\"\n}'
+  t.equal(telegram({ details }).entities[5]!.text, shown)
+  t.equal(discord({ details }).field('Details'), `\`\`\`\n${shown}\n\`\`\``)
+})
+
 t.test('what is too long is cut with a mark that says how much is missing; what fits is not', async (t) => {
-  const cutOf = (text: string) => /^(x+)… \[cut: (\d+) more characters\]$/.exec(text)
+  const cutOf = (text: string) => /^(x+)… \\\{cut: (\d+) more characters\}$/.exec(text)
   const long = 'x'.repeat(10_000)
-  const inTelegram = telegram({ description: long }).entities[2]!.text
-  const inDiscord = splitCode(discord({ description: long }).embed.description).code[0]!
-  for (const shown of [inTelegram, inDiscord]) {
+  for (const shown of [
+    described({ description: long }),
+    splitCode(discord({ description: long }).embed.description).code[0]!,
+  ]) {
     const [, kept, missing] = cutOf(shown) ?? []
     t.equal(kept!.length + Number(missing), 10_000)
-    t.ok(kept!.length > 1400, 'most of the room is used')
+    t.ok(kept!.length > 2200, 'most of the room is used')
   }
-  t.equal(telegram({ description: 'x'.repeat(1500) }).entities[2]!.text, 'x'.repeat(1500))
-  t.match(telegram({ description: 'x'.repeat(1501) }).entities[2]!.text, /\[cut: \d+ more characters\]$/)
-  t.match(telegram({ action: long }).entities[1]!.text, /\[cut: \d+ more characters\]$/)
-  t.match(discord({ action: long }).field('Action'), /\[cut: \d+ more characters\]`$/)
-  t.match(telegram({ details: JSON.stringify({ long }) }).text, /\[cut: \d+ more characters\]\nRequester/)
-  t.match(discord({ details: JSON.stringify({ long }) }).field('Details'), /\[cut: \d+ more characters\]\n```$/)
+  t.equal(
+    described({ description: 'x'.repeat(2300) }),
+    'x'.repeat(2300),
+    'without details the description has their room',
+  )
+  t.match(described({ description: 'x'.repeat(2301) }), cutMark)
+  t.match(telegram({ action: long }).entities[1]!.text, cutMark)
+  t.match(discord({ action: long }).field('Action'), /\\\{cut: \d+ more characters\}`$/)
+  t.match(telegram({ details: JSON.stringify({ long }) }).entities[5]!.text, cutMark)
+  t.match(
+    discord({ details: JSON.stringify({ long }) }).field('Details (10,011 characters)'),
+    /\\\{cut: \d+ more characters\}\n```$/,
+  )
 })
 
 t.test('for whom it says it acts is told as what nobody has verified', async (t) => {
@@ -170,6 +195,78 @@ t.test('for whom it says it acts is told as what nobody has verified', async (t)
   t.notMatch(telegram({}).text, 'behalf')
   t.equal(discord({}).field('On behalf of (not verified)'), undefined)
 })
+
+const cutMark = /\\\{cut: \d+ more characters\}$/
+
+t.test('how long a long text is stands beside it', async (t) => {
+  const notice = { description: 'line\n'.repeat(30), details: JSON.stringify({ long: 'x'.repeat(400) }) }
+  t.match(telegram(notice).text, /\nDetails \(411 characters\)\n[^]*\nDescription \(150 characters, 31 lines\)\n/)
+  t.match(discord(notice).field('Details (411 characters)'), /"x+"/)
+  t.equal(discord(notice).field('Description above'), '(150 characters, 31 lines)')
+})
+
+t.test('no fact pushes another out: line breaks leave the details where they are seen', async (t) => {
+  const details = '{"to":"all"}'
+  for (const description of [
+    '\n'.repeat(1480),
+    '.\n'.repeat(1480),
+    '\n '.repeat(1480),
+    '\n\u200b'.repeat(1480),
+    '\u2028'.repeat(1480),
+  ]) {
+    for (const notice of [
+      { description: `a${description}b`, details },
+      { description: 'a', details: JSON.stringify({ to: description }) },
+    ]) {
+      const { text } = telegram(notice)
+      t.match(text, '"to": ')
+      t.ok(text.split('\n').length < 90, 'on few lines')
+      t.match(text, /Digest: d1d1[^]*Deny: curl/)
+      t.ok(discord(notice).embed.description.split('\n').length < 70)
+    }
+  }
+  t.match(
+    telegram({ description: `a${'\n'.repeat(1480)}b`, details }).text,
+    /Approve: curl/,
+    'and what is whole can be approved',
+  )
+})
+
+t.test(
+  'a message that does not show all of it offers no command that approves, only where to see it whole',
+  async (t) => {
+    const long = 'x'.repeat(10_000)
+    const many = JSON.stringify(
+      Array.from({ length: 100 }, (_, index) => index).reduce((all, one) => ({ ...all, [`k${one}`]: one }), {}),
+    )
+    const link = 'https://gate.example/link/token'
+    for (const part of [
+      { description: long },
+      { details: JSON.stringify({ long }) },
+      { details: many },
+      { action: long },
+      { requester: long },
+      { sessionKey: long },
+      { description: '.\n'.repeat(100) },
+    ]) {
+      for (const notice of [part, { ...part, link }, { ...part, needsKey: true }]) {
+        const { text } = telegram(notice)
+        const { field } = discord(notice)
+        t.notMatch(text, '/approve')
+        t.match(text, deny.replace('curl -X POST', ''))
+        t.notMatch(JSON.stringify(discord(notice).message), '/approve')
+        const where =
+          'link' in notice
+            ? 'the link'
+            : `GET http://127.0.0.1:6000/confirm/${plain.id}${'needsKey' in notice ? ' with a key' : ''}`
+        const why = `not from here: it is too long to be shown whole. See it whole first: ${where}`
+        t.match(text, `\nApprove: ${why}\n`)
+        t.equal(field('Approve'), why)
+        if ('link' in notice) t.match(text, `Decide: ${link}`)
+      }
+    }
+  },
+)
 
 t.test('a cut never halves a character', async (t) => {
   for (const pad of ['', 'x']) {
@@ -243,7 +340,10 @@ const hostile = fc
           '\u001b[0m',
           '😀',
           '\u{e0061}',
-          '… [cut: 1 more characters]',
+          '… \\{cut: 1 more characters}',
+          'א',
+          '\n\n\n\n\n',
+          'ˋ',
         ],
       ),
       fc.tuple(fc.constantFrom('x', '&', '`', '😀', '\u202e'), fc.nat(3000)).map(([one, count]) => one.repeat(count)),
@@ -270,18 +370,35 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
       const hasDetails = notice.details !== '{}'
       const hasBehalf = notice.onBehalfOf !== null
       const hasSession = notice.sessionKey !== ''
-      const named = ['b', 'code', 'pre', hasDetails && 'pre', 'code', hasBehalf && 'code', hasSession && 'code']
-      const shape = [...named, 'code', 'code', 'code', 'code']
+      const isWhole = entities.at(-2)!.type === 'code'
+      const named = [
+        'b',
+        'code',
+        'code',
+        hasBehalf && 'code',
+        hasSession && 'code',
+        'code',
+        'code',
+        hasDetails && 'pre',
+        'pre',
+      ]
+      const shape = [...named, isWhole && 'code', 'code']
       const types = entities.map(({ type }) => type)
       const fixed = [
-        '🔔 <b>: <code>\n<pre>\n',
-        hasDetails ? 'Details\n<pre>\n' : '',
-        'Requester: <code>\n',
+        '🔔 <b>: <code>\nRequester: <code>\n',
         hasBehalf ? 'On behalf of (not verified): <code>\n' : '',
         hasSession ? 'Session: <code>\n' : '',
-        'ID: <code>\nDigest: <code>\nExpires: 2026-01-01T00:05:00.000Z\nApprove: <code>\nDeny: <code>',
+        'ID: <code>\nDigest: <code>\nExpires: 2026-01-01T00:05:00.000Z\n',
+        hasDetails ? 'Details\n<pre>\n' : '',
+        'Description\n<pre>\n',
+        isWhole
+          ? 'Approve: <code>\n'
+          : `Approve: not from here: it is too long to be shown whole. See it whole first: ${here}\n`,
+        'Deny: <code>',
       ].join('')
-      const skeleton = renderTelegram({ ...plain, ...notice }).replace(/<(b|code|pre)>[^<]*<\/\1>/g, '<$1>')
+      const skeleton = renderTelegram({ ...plain, ...notice })
+        .replace(/<(b|code|pre)>[^<]*<\/\1>/g, '<$1>')
+        .replace(/^(Details|Description) \([\d,]+ characters(?:, [\d,]+ lines)?\)$/gm, '$1')
       return (
         text.length >= 1 &&
         text.length <= 4096 &&
@@ -289,7 +406,8 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
         text.isWellFormed() &&
         types.join() === shape.filter(Boolean).join() &&
         skeleton === fixed &&
-        entities.at(-2)!.text === approve &&
+        isWhole === !entities.some(({ text }) => cutMark.test(text)) &&
+        (!isWhole || entities.at(-2)!.text === approve) &&
         entities.at(-1)!.text === deny &&
         entities.every((one) => one.type === 'pre' || !/[\n\t]/.test(one.text))
       )
@@ -303,12 +421,25 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
   fc.assert(
     fc.property(notices, (notice) => {
       const { message, embed } = discord(notice)
-      const behalf = 'On behalf of (not verified)'
-      const names = ['Action', 'Details', 'Requester', behalf, 'Session', 'ID', 'Digest', 'Approve', 'Deny']
-      const values = [embed.description, ...embed.fields.map(({ value }) => value)]
+      const names = [
+        'Action',
+        'Details',
+        'Requester',
+        'On behalf of (not verified)',
+        'Session',
+        'Description above',
+        'ID',
+        'Digest',
+        'Approve',
+        'Deny',
+      ]
+      const ours = /^not from here: |^\([\d,]+ characters/
+      const values = [embed.description, ...embed.fields.map(({ value }) => value)].filter((value) => !ours.test(value))
       return (
         problemsOf(message).length === 0 &&
-        embed.fields.every(({ name }) => names.includes(name)) &&
+        embed.fields.every(({ name }) =>
+          names.includes(name.replace(/ \([\d,]+ characters(?:, [\d,]+ lines)?\)$/, '')),
+        ) &&
         values.every((value) => {
           const { code, rest } = splitCode(value)
           // An empty name has nothing to show and leaves its two backticks.
