@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
-import { stringify } from './core/json.js'
+import { stringifyInert } from './core/json.js'
 import type { ChannelName } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
@@ -17,7 +17,7 @@ import { announceInLog } from './notify/log.js'
 import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
-import { type Api, parseBodies, useZod, withoutCompilers } from './routes/api.js'
+import { type Api, parseBodies, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
@@ -88,7 +88,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     carriers: [
       ...carryChats(chats, ways),
       // Without a secret, what is to be called back waits for a start with one.
-      ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))]),
+      ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],
     log,
     random,
@@ -129,7 +129,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
   guardServer(app.server)
   useZod(app)
-  parseBodies(app)
+  parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
   await limitFloods(
     app,
@@ -146,6 +146,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     (name) => isKnownHost(name) || isLoopback(name),
     (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
   )
+  takeTurns(app, service.turnstile)
   const local = new WeakSet<IncomingMessage>()
   const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
 
@@ -158,6 +159,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
 
   const routes = collectRoutes(app)
+  refuseUnnamed(app)
   let description: string | undefined
   const openapi = () => (description ??= describeApi(routes, version))
   confirmRoutes(app, service, auth, unsent)

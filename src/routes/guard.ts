@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/role.js'
+import { stringifyInert } from '../core/json.js'
 import type { Api } from './api.js'
 import { Problem, problemBody, problems } from './errors.js'
 import type { Route } from './openapi.js'
@@ -233,7 +234,7 @@ function refuse(socket: Duplex, problem: Problem): void {
 }
 
 function render(problem: Problem) {
-  const body = JSON.stringify(problemBody(problem, 'none'))
+  const body = stringifyInert(problemBody(problem, 'none'))
   const headers = {
     'Content-Type': 'application/problem+json',
     'Content-Length': Buffer.byteLength(body),

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Caller } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
-import { stringify } from '../core/json.js'
+import { stringifyInert } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted, Problem } from './errors.js'
@@ -140,5 +140,5 @@ function lastEventId(headers: IncomingHttpHeaders): string | undefined {
 }
 
 function render(event: RecordedEvent): string {
-  return `id: ${event.seq}\nevent: ${event.type}\ndata: ${stringify(eventView(event))}\n\n`
+  return `id: ${event.seq}\nevent: ${event.type}\ndata: ${stringifyInert(eventView(event))}\n\n`
 }

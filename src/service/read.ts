@@ -147,13 +147,14 @@ export function createRead({ store, clock, watch, hide, counted, settleLapsed }:
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
     await settleLapsed()
-    const page = await store.confirmations(filter, order, limit, after)
+    const page = await turnstile.run(() => store.confirmations(filter, order, limit, after))
     const now = clock.now()
     const items = page.items.map((one) => asOf(counted(one), now))
     return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
   }
 
   return {
+    turnstile,
     find,
     findInTurn: (id: string, caller: Caller) => turnstile.run(() => find(id, caller)),
     wait,
