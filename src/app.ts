@@ -22,6 +22,7 @@ import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
 import { confirmRoutes } from './routes/confirm.js'
+import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
 import { answerUnknown, createUnsent, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
@@ -120,7 +121,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     return503OnClosing: false,
     // A name of a hundred letters, each of them written as %XX%XX%XX.
     routerOptions: { maxParamLength: 1000 },
-    genReqId: numberRequests(),
+    genReqId: nameRequests(),
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
@@ -131,7 +132,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   useZod(app)
   parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
-  await limitFloods(
+  const countAs = await limitFloods(
     app,
     config.floodLimit,
     () => clock.now(),
@@ -162,14 +163,15 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   refuseUnnamed(app)
   let description: string | undefined
   const openapi = () => (description ??= describeApi(routes, version))
-  confirmRoutes(app, service, auth, unsent)
-  batchRoutes(app, service)
+  const cursors = createCursors(await store.secret())
+  confirmRoutes(app, service, auth, unsent, cursors)
+  batchRoutes(app, service, countAs)
   streamRoutes(app, service, auth, unsent)
-  whitelistRoutes(app, service)
-  auditRoutes(app, service)
+  whitelistRoutes(app, service, cursors)
+  auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth)
-  await pageRoutes(app, { service, auth, unsent, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  await pageRoutes(app, { service, auth, unsent, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get('/openapi.yaml', { config: { needs: 'read' }, schema: { summary: 'This description' } }, (_request, reply) =>
     reply.type('application/yaml').send(openapi()),
   )
@@ -230,9 +232,20 @@ function configuredCallback({ callbackSecret, callbackAllow }: Config) {
   }
 }
 
-/** UUIDs in the order of time. Randomness is drawn for many at once: one by one it is the dearest part of a submission. */
+/** UUIDs in the order of time. */
 function createIds(): () => string {
-  const size = 16
+  const draw = createDraw(16)
+  return () => uuid({ random: draw() })
+}
+
+/** Short, and no count: that would tell each how much the others ask. */
+function nameRequests(): () => string {
+  const draw = createDraw(8)
+  return () => draw().toString('hex')
+}
+
+/** So many random bytes, until the next draw. Drawn for many at once: one by one they are the dearest part of a request. */
+function createDraw(size: number): () => Buffer {
   const pool = Buffer.alloc(256 * size)
   let used = pool.length
   return () => {
@@ -241,13 +254,6 @@ function createIds(): () => string {
       used = 0
     }
     used += size
-    return uuid({ random: pool.subarray(used - size, used) })
+    return pool.subarray(used - size, used)
   }
-}
-
-/** Short, and different after a restart. */
-function numberRequests(): () => string {
-  const start = Date.now().toString(36)
-  let count = 0
-  return () => `${start}-${(count += 1).toString(36)}`
 }

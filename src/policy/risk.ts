@@ -26,8 +26,15 @@ const highRiskShapes: ReadonlyMap<string, string> = new Map(
   [...highRiskActions].map((name) => [joined(skeleton(name)), name]),
 )
 
-/** The high-risk action that this is, in its own spelling or another; undefined if it is none. */
+/** Nobody reads a longer name letter by letter, and to find out what its letters look like would take long. */
+const maxRead = 100
+
+/**
+ * The high-risk action that this is, in its own spelling or another; undefined if it is none. A name that nobody can read
+ * counts as one of its own.
+ */
 export function highRiskName(action: string): string | undefined {
+  if (action.length > maxRead && /[^ -~]/.test(action)) return action
   return highRiskOutlines.get(outline(action)) ?? (/[^ -{}~]/.test(action) ? drawnLike(action) : undefined)
 }
 

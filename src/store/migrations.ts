@@ -229,4 +229,9 @@ export const migrations: readonly string[] = [
     used_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Drawn once: what the service seals with it stays good across restarts.
+  CREATE TABLE secrets (value TEXT NOT NULL) STRICT;
+  INSERT INTO secrets VALUES (lower(hex(randomblob(32))));
+  `,
 ]

@@ -244,6 +244,8 @@ export function openSqliteStore(path: string, openWriting: OpenWriting = onThrea
 
     lastSeq: read(() => sql.lastSeq.get() as number),
 
+    secret: read(() => sql.secret.get() as string),
+
     async probe() {
       await enqueue('probe')
     },
@@ -418,6 +420,7 @@ function prepare(db: Database.Database) {
       WHERE confirmation_id = @confirmationId AND seq > @after AND seq <= @end AND ${eventMatches}
       ORDER BY seq LIMIT @limit`),
     lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
+    secret: value('SELECT value FROM secrets'),
   }
 }
 

@@ -154,6 +154,9 @@ export interface Store {
   /** The number of the last event; 0 before the first. */
   lastSeq(): Promise<number>
 
+  /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
+  secret(): Promise<string>
+
   /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
   probe(): Promise<void>
   /** Commits what is queued and lets go of the database. */
