@@ -2,11 +2,12 @@
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Api, parseBodies, useZod } from '../src/routes/api.js'
+import { createTurnstile } from '../src/service/turnstile.js'
 import * as requests from '../src/routes/requests.js'
 
 const app: Api = Fastify()
 useZod(app)
-parseBodies(app)
+parseBodies(app, createTurnstile())
 app.post('/confirm', { schema: { body: requests.submitBody } }, async ({ body }, reply) => {
   const id = uuid()
   const deadline = Date.now() + (body.timeout_seconds ?? 300) * 1000

@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './clock.js'
 import { type Config, isLoopback, mayBeOpen } from './config.js'
-import { stringify } from './core/json.js'
+import { stringifyInert } from './core/json.js'
 import type { ChannelName } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
@@ -17,11 +17,12 @@ import { announceInLog } from './notify/log.js'
 import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
-import { type Api, parseBodies, useZod, withoutCompilers } from './routes/api.js'
+import { type Api, parseBodies, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
 import { confirmRoutes } from './routes/confirm.js'
+import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
 import { answerUnknown, createUnsent, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
@@ -88,7 +89,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     carriers: [
       ...carryChats(chats, ways),
       // Without a secret, what is to be called back waits for a start with one.
-      ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringify(callbackView(resolved)))]),
+      ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],
     log,
     random,
@@ -119,7 +120,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     return503OnClosing: false,
     // A name of a hundred letters, each of them written as %XX%XX%XX.
     routerOptions: { maxParamLength: 1000 },
-    genReqId: numberRequests(),
+    genReqId: nameRequests(),
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
@@ -128,9 +129,9 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
   guardServer(app.server)
   useZod(app)
-  parseBodies(app)
+  parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
-  await limitFloods(
+  const countAs = await limitFloods(
     app,
     config.floodLimit,
     () => clock.now(),
@@ -145,6 +146,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     (name) => isKnownHost(name) || isLoopback(name),
     (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
   )
+  takeTurns(app, service.turnstile)
   const local = new WeakSet<IncomingMessage>()
   const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
 
@@ -157,16 +159,18 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
 
   const routes = collectRoutes(app)
+  refuseUnnamed(app)
   let description: string | undefined
   const openapi = () => (description ??= describeApi(routes, version))
-  confirmRoutes(app, service, auth, unsent)
-  batchRoutes(app, service)
+  const cursors = createCursors(await store.secret())
+  confirmRoutes(app, service, auth, unsent, cursors)
+  batchRoutes(app, service, countAs)
   streamRoutes(app, service, auth, unsent)
-  whitelistRoutes(app, service)
-  auditRoutes(app, service)
+  whitelistRoutes(app, service, cursors)
+  auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth)
-  await pageRoutes(app, { service, auth, unsent, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  await pageRoutes(app, { service, auth, unsent, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get('/openapi.yaml', { config: { needs: 'read' }, schema: { summary: 'This description' } }, (_request, reply) =>
     reply.type('application/yaml').send(openapi()),
   )
@@ -227,9 +231,20 @@ function configuredCallback({ callbackSecret, callbackAllow }: Config) {
   }
 }
 
-/** UUIDs in the order of time. Randomness is drawn for many at once: one by one it is the dearest part of a submission. */
+/** UUIDs in the order of time. */
 function createIds(): () => string {
-  const size = 16
+  const draw = createDraw(16)
+  return () => uuid({ random: draw() })
+}
+
+/** Short, and no count: that would tell each how much the others ask. */
+function nameRequests(): () => string {
+  const draw = createDraw(8)
+  return () => draw().toString('hex')
+}
+
+/** So many random bytes, until the next draw. Drawn for many at once: one by one they are the dearest part of a request. */
+function createDraw(size: number): () => Buffer {
   const pool = Buffer.alloc(256 * size)
   let used = pool.length
   return () => {
@@ -238,13 +253,6 @@ function createIds(): () => string {
       used = 0
     }
     used += size
-    return uuid({ random: pool.subarray(used - size, used) })
+    return pool.subarray(used - size, used)
   }
-}
-
-/** Short, and different after a restart. */
-function numberRequests(): () => string {
-  const start = Date.now().toString(36)
-  let count = 0
-  return () => `${start}-${(count += 1).toString(36)}`
 }

@@ -50,10 +50,22 @@ const limits = {
   addresses: 8,
 }
 
-/** One outcome for every address, whatever is behind it: else the errors would map the inside. */
+/** A URL that nobody may be called at, whatever is behind it. */
 const refusal: SendOutcome = { kind: 'refused', fault: 'message', error: 'this address may not be called' }
 
-class AddressRefused extends Error {}
+/**
+ * One outcome for every name that leads to no address on the open internet: whether it is known inside, to nobody, or to a
+ * server that does not answer. Else the errors would map the inside. It may lead there tomorrow, so it is tried again.
+ */
+const nowhere: SendOutcome = { kind: 'failed', error: 'the name leads to no address that may be called' }
+
+class LeadsNowhere extends Error {}
+
+/** How far an attempt got: an address that may be called is found, or needs none; and connected. */
+interface Progress {
+  isFound: boolean
+  isConnected: boolean
+}
 
 export function createCallback(settings: CallbackSettings): Callback {
   const { secrets, allowedHosts, version, timeoutMs = limits.timeoutMs, lookup, connect = connectTcp } = settings
@@ -62,13 +74,11 @@ export function createCallback(settings: CallbackSettings): Callback {
   const keys = secrets.map(keyOf)
 
   /** A connection to a checked address, over TLS if the URL asks for it. It ends with the signal. */
-  async function open(url: URL, signal: AbortSignal): Promise<Socket> {
+  async function open(url: URL, signal: AbortSignal, progress: Progress): Promise<Socket> {
     const host = hostOf(url)
     const isAllowed = guard.isAllowed(url)
-    const find = lookup ?? (isAllowed ? lookUpName : resolveName)
-    const addresses = isIP(host) === 0 ? await unlessAborted(find(host, signal), signal) : [host]
-    if (!isAllowed && !addresses.every(isPublic)) throw new AddressRefused()
-    if (addresses.length === 0) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
+    const addresses = isIP(host) === 0 ? await find(host, isAllowed, signal) : [host]
+    progress.isFound = true
     const found = addresses.slice(0, limits.addresses).map((address) => ({ address, family: isIP(address) }))
     const socket = connect({
       host,
@@ -78,7 +88,7 @@ export function createCallback(settings: CallbackSettings): Callback {
     })
     endWith(signal, socket)
     await once(socket, 'connect', { signal })
-    if (!isAllowed && !isPublic(socket.remoteAddress ?? '')) throw new AddressRefused()
+    if (!isAllowed && !isPublic(socket.remoteAddress ?? '')) throw new LeadsNowhere()
     if (url.protocol === 'http:') return socket
     const name = host.replace(/\.$/, '')
     const secure = connectTls({
@@ -93,15 +103,28 @@ export function createCallback(settings: CallbackSettings): Callback {
     return secure
   }
 
-  async function post(message: CallbackMessage, signal: AbortSignal, connected: () => void): Promise<SendOutcome> {
+  /** The addresses of a name, of which each may be called. What the settings allow is told why there is none. */
+  async function find(host: string, isAllowed: boolean, signal: AbortSignal): Promise<string[]> {
+    const ask = lookup ?? (isAllowed ? lookUpName : resolveName)
+    try {
+      const addresses = await unlessAborted(ask(host, signal), signal)
+      if (addresses.length === 0) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
+      if (isAllowed || addresses.every(isPublic)) return addresses
+    } catch (error) {
+      if (isAllowed) throw error
+    }
+    throw new LeadsNowhere()
+  }
+
+  async function post(message: CallbackMessage, signal: AbortSignal, progress: Progress): Promise<SendOutcome> {
     const url = new URL(message.url)
     const body = Buffer.from(message.body)
     const timestamp = Math.floor(message.at / 1000)
     // Loaded with the first message: a service without callbacks does without.
     const { Client } = await import('undici')
-    const client = new Client(url.origin, overOnly(await open(url, signal)))
+    const client = new Client(url.origin, overOnly(await open(url, signal, progress)))
     try {
-      connected()
+      progress.isConnected = true
       const answer = await client.request({
         method: 'POST',
         path: url.pathname + url.search,
@@ -127,13 +150,14 @@ export function createCallback(settings: CallbackSettings): Callback {
   return {
     async send(message, stop) {
       if (guard.flawOf(message.url) !== null) return refusal
-      let isConnected = false
+      const progress: Progress = { isFound: guard.isAllowed(new URL(message.url)), isConnected: false }
       try {
-        return await attempt(timeoutMs, stop, (signal) => post(message, signal, () => (isConnected = true)))
+        const outcome = await attempt(timeoutMs, stop, (signal) => post(message, signal, progress))
+        return progress.isFound || stop.aborted ? outcome : nowhere
       } catch (error) {
-        if (error instanceof AddressRefused) return refusal
+        if (error instanceof LeadsNowhere) return nowhere
         // A host that hangs up is there; it is what it was sent that it does not like.
-        return { kind: 'failed', error: reasonOf(error), ...(isConnected ? { answered: true } : {}) }
+        return { kind: 'failed', error: reasonOf(error), ...(progress.isConnected ? { answered: true } : {}) }
       }
     },
   }

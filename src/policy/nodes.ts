@@ -1,5 +1,6 @@
 // Values out of YAML, or a complaint: each mistake is said where it stands, and reading goes on.
 import { isAlias, isScalar, isSeq, type Node, type YAMLMap } from 'yaml'
+import { editsBetween } from '../core/closest.js'
 import { isPlainLine, skeleton, visibleLine } from '../core/text.js'
 import type { Scalar } from './condition.js'
 
@@ -138,17 +139,4 @@ export function suggest(name: string, known: readonly string[]): string {
     .filter(({ one, edits }) => edits <= Math.max(1, Math.floor(one.length / 3)))
     .toSorted((a, b) => a.edits - b.edits)[0]
   return near === undefined ? `; there is ${known.join(', ')}` : `; did you mean \`${near.one}\`?`
-}
-
-/** How many letters must be put in, taken out or changed to get from one to the other. */
-function editsBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

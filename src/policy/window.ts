@@ -36,27 +36,28 @@ export class SlidingWindow {
     return this.#keys.size
   }
 
-  /** Takes a slot if one is free. */
-  take(key: string, now: number, limit: RateLimit): Standing {
+  /** Takes a slot if one is free, or several if all of them are. */
+  take(key: string, now: number, limit: RateLimit, count = 1): Standing {
     this.#forgetIdle(now)
-    const standing = this.peek(key, now, limit)
+    const standing = this.peek(key, now, limit, count)
     if (!standing.allowed) return standing
-    this.#add(key, now)
+    for (let taken = 0; taken < count; taken++) this.#add(key, now)
     const isFirst = standing.remaining === limit.max
     return {
       allowed: true,
-      remaining: standing.remaining - 1,
+      remaining: standing.remaining - count,
       resetMs: isFirst ? limit.windowMs : standing.resetMs,
     }
   }
 
-  /** How the key stands, taking nothing. */
-  peek(key: string, now: number, { max, windowMs }: RateLimit): Standing {
+  /** How the key stands, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
+  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Standing {
     const hits = this.#current(key, now)
     const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
     const used = hits === undefined ? 0 : hits.times.length - first
-    const resetMs = used === 0 ? 0 : hits!.times[first]! + windowMs - now
-    return { allowed: used < max, remaining: Math.max(0, max - used), resetMs }
+    const missing = Math.min(used, Math.max(1, used + count - max))
+    const resetMs = used === 0 ? 0 : hits!.times[first + missing - 1]! + windowMs - now
+    return { allowed: used + count <= max, remaining: Math.max(0, max - used), resetMs }
   }
 
   /** Keeps hits longer from now on. The earlier ones, up to and including `until`, are given, oldest first. */

@@ -184,7 +184,9 @@ export const event = z.object({
 })
 
 export const eventStream = z.string().meta({
-  description: 'Server-sent events: `id` is the sequence number, `event` the type, `data` the event as JSON.',
+  description:
+    'Server-sent events: `id` is the sequence number, `event` the type, `data` the event as JSON. ' +
+    'For an agent the numbers are those within its confirmation.',
   contentMediaType: 'text/event-stream',
 })
 

@@ -9,8 +9,11 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
-import { stringify } from '../core/json.js'
+import { type Ambiguity, findAmbiguity } from '../core/ambiguity.js'
+import { stringifyInert } from '../core/json.js'
+import type { Turnstile } from '../service/turnstile.js'
 import { notJson, Problem, unsupported } from './errors.js'
+import { noBody, noQuery } from './requests.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -36,6 +39,8 @@ declare module 'fastify' {
 
 /** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
 const maxValues = 10_000
+/** Reading one below this takes no time worth waiting for. */
+const largeBody = 32 * 1024
 
 /** For Fastify's own compilers, which take long to load: useZod has others. */
 export const withoutCompilers = { compilersFactory: { buildValidator: notCompiled, buildSerializer: notCompiled } }
@@ -51,15 +56,44 @@ export function useZod(app: Api): void {
     return result.success ? { value: result.data } : { error: result.error }
   })
   // The line break is for whoever reads answers on a terminal.
-  app.setReplySerializer((payload) => `${stringify(payload)}\n`)
+  app.setReplySerializer((payload) => `${stringifyInert(payload)}\n`)
   app.setSerializerCompiler(() => JSON.stringify)
+}
+
+/** What a route does not name it does not take. Asked after the routes were told what they are described by. */
+export function refuseUnnamed(app: Api): void {
+  app.addHook('onRoute', (route) => {
+    // What has no schema is for people: chats and browsers append to links what they like.
+    if (route.schema === undefined) return
+    const takesBody = route.method !== 'GET' && route.method !== 'HEAD'
+    route.schema = {
+      ...route.schema,
+      querystring: route.schema.querystring ?? noQuery,
+      ...(takesBody ? { body: route.schema.body ?? noBody } : {}),
+    }
+  })
+}
+
+/** What is done for a request is done in turn, before its answer is known and again before it is written out. */
+export function takeTurns(app: Api, turnstile: Turnstile): void {
+  app.addHook('preHandler', ({ routeOptions: { config } }, _reply, done) => {
+    // Supervisors are answered whoever else waits.
+    const turn = config.rateLimit === false ? null : turnstile.wait()
+    if (turn === null) done()
+    else void turn.then(() => done())
+  })
+  app.addHook('preSerialization', ({ routeOptions: { config } }, _reply, payload, done) => {
+    const turn = config.rateLimit === false ? null : turnstile.wait()
+    if (turn === null) done(null, payload)
+    else void turn.then(() => done(null, payload))
+  })
 }
 
 /**
  * A JSON object or nothing. Other content types are refused even when their content is JSON: a web page can send those across
  * origins without asking. An empty body is no body, whatever its type says.
  */
-export function parseBodies(app: Api): void {
+export function parseBodies(app: Api, turnstile: Turnstile): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
@@ -68,12 +102,19 @@ export function parseBodies(app: Api): void {
     if (body.length > maxValues && countValues(body) > maxValues) {
       return done(new Problem('invalid_request', `The body must not hold more than ${maxValues} values.`))
     }
-    const text = body.toString('utf8')
-    void parseJson(request, text, (error, value) => {
-      if (error === null && typeof value === 'object' && value !== null && !Array.isArray(value)) done(null, value)
-      else if (error !== null && isJson(text)) done(poisoned())
-      else done(notJson())
-    })
+    const parse = () => {
+      const text = body.toString('utf8')
+      void parseJson(request, text, (error, value) => {
+        if (error !== null && isJson(text)) return done(poisoned())
+        if (error !== null || typeof value !== 'object' || value === null || Array.isArray(value)) return done(notJson())
+        const ambiguity = findAmbiguity(text, isClamped)
+        if (ambiguity === null) done(null, value)
+        else done(ambiguous(ambiguity))
+      })
+    }
+    const turn = body.length < largeBody ? null : turnstile.wait()
+    if (turn === null) parse()
+    else void turn.then(parse)
   })
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
     if (body.length === 0) done(null, undefined)
@@ -93,6 +134,21 @@ function isJson(text: string): boolean {
 /** What is JSON and refused all the same has keys that would change what all objects have in common. */
 function poisoned(): Problem {
   return new Problem('invalid_request', "The body must not hold the keys '__proto__' or 'constructor.prototype'.")
+}
+
+/** However large: the contract clamps it. */
+function isClamped(path: readonly string[]): boolean {
+  const [first, , third] = path
+  return path.length === 1 ? first === 'timeout_seconds' : path.length === 3 && first === 'items' && third === 'timeout_seconds'
+}
+
+function ambiguous({ kind, place, text }: Ambiguity): Problem {
+  const where = place === '' ? 'in the body' : `at ${place}`
+  const sentence =
+    kind === 'name'
+      ? `The name '${text}' stands twice ${where}, and readers of JSON differ in which one they take. Send it once.`
+      : `The number ${text} ${where} does not survive being read: JSON.parse makes another of it. Send it as text, in quotes.`
+  return new Problem('ambiguous_json', sentence)
 }
 
 /** At least as many values as JSON.parse would make of it: what begins or separates them, outside strings. */

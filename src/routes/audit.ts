@@ -2,10 +2,11 @@
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
+import type { Cursors } from './cursor.js'
 import * as requests from './requests.js'
-import { confirmationView, eventFilter, eventView, readCursor, writeCursor } from './view.js'
+import { confirmationView, eventFilter, eventView } from './view.js'
 
-export function auditRoutes(app: Api, service: Service): void {
+export function auditRoutes(app: Api, service: Service, cursors: Cursors): void {
   app.get(
     '/audit',
     {
@@ -16,12 +17,12 @@ export function auditRoutes(app: Api, service: Service): void {
         response: { 200: answers.auditPage },
       },
     },
-    async ({ query }) => {
+    async ({ query, caller }) => {
       const { session_key, resolved_by, limit, cursor, ...filter } = query
       const wanted = { ...filter, sessionKey: session_key, resolvedBy: resolved_by }
-      const page = await service.list(wanted, 'newest', limit, readCursor(cursor))
+      const page = await service.list(wanted, 'newest', limit, cursors.read(cursor, 'audit', caller))
       const entries = page.items.map(confirmationView)
-      return { count: entries.length, entries, next_cursor: writeCursor(page.next) }
+      return { count: entries.length, entries, next_cursor: cursors.write(page.next, 'audit', caller) }
     },
   )
 

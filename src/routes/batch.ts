@@ -7,6 +7,7 @@ import type { Service } from '../service/service.js'
 import type { Asked, Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted, Problem, problemOf, problemResult, toProblem } from './errors.js'
+import type { CountAs } from './flood.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { isSettledAtOnce, readKey, toAsked } from './submission.js'
@@ -20,7 +21,8 @@ interface Result {
   replayed?: boolean
 }
 
-export function batchRoutes(app: Api, service: Service): void {
+/** `countAs` counts a request as so many. */
+export function batchRoutes(app: Api, service: Service, countAs: CountAs): void {
   app.post(
     '/confirm/batch',
     {
@@ -32,7 +34,9 @@ export function batchRoutes(app: Api, service: Service): void {
         response: { 200: answers.results },
       },
     },
-    async ({ id: requestId, body, headers, caller }) => {
+    async (request) => {
+      const { id: requestId, body, headers, caller } = request
+      countAs(request, body.items.length)
       const batchKey = readKey(headers)
       const read = body.items.map((item, index) => readItem(item, index, batchKey, caller))
       const asked = read.filter((one): one is Asked => !(one instanceof Problem))
@@ -54,7 +58,9 @@ export function batchRoutes(app: Api, service: Service): void {
         response: { 200: answers.results },
       },
     },
-    async ({ id: requestId, body, caller }) => {
+    async (request) => {
+      const { id: requestId, body, caller } = request
+      countAs(request, body.decisions.length)
       const voter = voterOf(caller, body.decided_by)
       const decided = await Promise.allSettled(body.decisions.map((item) => decideOne(item, voter, requestId)))
       const [first] = decided

@@ -11,6 +11,7 @@ import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
 import type { Auth } from './auth.js'
+import type { Cursors } from './cursor.js'
 import type { Unsent } from './guard.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
@@ -24,13 +25,11 @@ import {
   grantView,
   type Held,
   heldView,
-  readCursor,
   settledView,
-  writeCursor,
 } from './view.js'
 import { assertMayHold, mayHold, readWait, whenGone } from './wait.js'
 
-export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent): void {
+export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent, cursors: Cursors): void {
   app.post(
     '/confirm',
     {
@@ -71,10 +70,10 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     const result = await service.submit(toAsked(body, readKey(headers), caller), 'http')
     if (isRefusal(result) && result.refused === 'rate_limited') {
       const { max, window_seconds: seconds, retry_after_seconds: wait } = result.extra as Record<string, number>
-      announceRate(reply, { max: max!, windowMs: seconds! * 1000, remaining: 0, resetMs: wait! * 1000 })
+      announceRate(reply, { max: max!, windowMs: seconds! * 1000, remaining: 0, resetMs: wait! * 1000 }, caller)
     }
     const { confirmation, rate, isReplay } = granted(result)
-    announceRate(reply, rate)
+    announceRate(reply, rate, caller)
     if (isReplay) void reply.header('idempotency-replayed', 'true')
     const { id, action, timeoutSeconds, deadline, digest, requester } = confirmation
     return {
@@ -102,9 +101,10 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       const { status, action, session_key, limit, cursor } = query
       const order = status === 'pending' ? 'deadline' : 'newest'
       const wanted = { status, action, sessionKey: session_key, ...(caller.role === 'agent' ? ownOf(caller) : {}) }
-      const page = await service.list(wanted, order, limit, readCursor(cursor))
+      const listing = `confirm ${order}`
+      const page = await service.list(wanted, order, limit, cursors.read(cursor, listing, caller))
       const confirmations = page.items.map(confirmationView)
-      return { count: confirmations.length, confirmations, next_cursor: writeCursor(page.next) }
+      return { count: confirmations.length, confirmations, next_cursor: cursors.write(page.next, listing, caller) }
     },
   )
 
@@ -257,9 +257,17 @@ interface Submitting {
   caller: Caller
 }
 
-/** draft-ietf-httpapi-ratelimit-headers: the policy, and how this action stands. */
-function announceRate(reply: FastifyReply, { max, windowMs, remaining, resetMs }: Omit<Submitted['rate'], 'allowed'>) {
+/**
+ * draft-ietf-httpapi-ratelimit-headers: the policy, and how this action stands. Once there are keys the window is one that
+ * several share, and how it stands would tell each what the others ask for.
+ */
+function announceRate(
+  reply: FastifyReply,
+  { max, windowMs, remaining, resetMs }: Omit<Submitted['rate'], 'allowed'>,
+  { name }: Caller,
+): void {
   void reply.header('ratelimit-policy', `"action";q=${max};w=${windowMs / 1000}`)
+  if (name !== null) return
   void reply.header('ratelimit', `"action";r=${remaining};t=${Math.max(0, Math.ceil(resetMs / 1000))}`)
 }
 

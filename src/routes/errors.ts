@@ -1,11 +1,15 @@
 // Every error answer is one row of one table, as RFC 9457 problem details with the contract's `error` sentence.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
+import { stringifyInert } from '../core/json.js'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
 import { OutcomeUnknown, StoreDisplaced, StoreUnavailable } from '../store/store.js'
 
 type HttpCode =
   | 'not_json'
+  | 'ambiguous_json'
+  | 'unknown_field'
+  | 'unknown_parameter'
   | 'invalid_request'
   | 'no_such_route'
   | 'method_not_allowed'
@@ -26,6 +30,9 @@ export type ProblemCode = RefusalCode | HttpCode
 
 export const problems = {
   not_json: { status: 400, title: 'Not JSON' },
+  ambiguous_json: { status: 400, title: 'Ambiguous JSON' },
+  unknown_field: { status: 400, title: 'Unknown field' },
+  unknown_parameter: { status: 400, title: 'Unknown parameter' },
   invalid_request: { status: 400, title: 'Invalid request' },
   invalid_cursor: { status: 400, title: 'Invalid cursor' },
   callback_refused: { status: 400, title: 'Callback refused' },
@@ -108,7 +115,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   // Also where the guard was never asked.
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
-  const body = `${JSON.stringify(problemBody(problem, reply.request.id))}\n`
+  const body = `${stringifyInert(problemBody(problem, reply.request.id))}\n`
   return reply.code(status).type('application/problem+json').send(body)
 }
 
@@ -154,10 +161,7 @@ export function createErrorHandler(log: ErrorLog) {
 export function toProblem(error: Error): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ZodError) {
-    const issue = error.issues[0]
-    // What is wrong with the whole and not with a field of it: there is no body.
-    if (issue === undefined || (issue.path.length === 0 && issue.code !== 'unrecognized_keys')) return notJson()
-    return new Problem('invalid_request', issue.message)
+    return problemWith(error)
   }
   if (error instanceof OutcomeUnknown) {
     const sentence = 'The disk failed during the commit; nobody can say yet whether it stands. Do not act; look again.'
@@ -202,6 +206,22 @@ export function toProblem(error: Error): Problem {
     'internal_error',
     'Something went wrong inside Holdpoint; nothing was approved. The log has the details.',
   )
+}
+
+/** What is missing comes first, then what does not exist, then what is wrong with the rest. */
+function problemWith(error: ZodError): Problem {
+  const { issues } = error
+  const missing = issues.find(({ message }) => /^Field '\w+' is required$/.test(message))
+  if (missing !== undefined) return new Problem('invalid_request', missing.message)
+  const unknown = issues.find(({ code }) => code === 'unrecognized_keys')
+  if (unknown !== undefined) {
+    const isInQuery = (error as Partial<FastifyError>).validationContext === 'querystring'
+    return new Problem(isInQuery ? 'unknown_parameter' : 'unknown_field', unknown.message)
+  }
+  // What is wrong with the whole and not with a field of it: there is no body.
+  const [issue] = issues
+  if (issue === undefined || issue.path.length === 0) return notJson()
+  return new Problem('invalid_request', issue.message)
 }
 
 export function notJson(): Problem {

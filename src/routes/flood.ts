@@ -15,6 +15,9 @@ export function addressOf({ ip }: FastifyRequest): string {
   return /^(::ffff:)?127\.|^::1$/.test(ip) ? 'loopback' : normalizeIP(ip, 64)
 }
 
+/** Counts a request that does the work of so many, which was counted as one before; throws if there is no room for all. */
+export type CountAs = (request: FastifyRequest, many: number) => void
+
 /** `findLink` knows the links in messages by their token. */
 export async function limitFloods(
   app: FastifyInstance,
@@ -22,22 +25,24 @@ export async function limitFloods(
   now: () => number,
   onRefused: () => void,
   findLink: (token: string) => Promise<{ hash: string } | undefined>,
-): Promise<void> {
-  if (max === 0) return
+): Promise<CountAs> {
+  if (max === 0) return () => {}
+  const window = new SlidingWindow(windowMs)
 
   /** Whoever shows a good key or link is counted by it, so that nobody else on the same machine uses up what is theirs. */
   async function whoseOf(request: FastifyRequest): Promise<string> {
-    if (request.keyId !== null) return `key ${request.keyId}`
     const { token } = request.params as { token?: string }
-    const link = token === undefined ? undefined : await findLink(token)
-    return link === undefined ? addressOf(request) : `link ${link.hash}`
+    const link = token === undefined || request.keyId !== null ? undefined : await findLink(token)
+    return link === undefined ? keyOrAddress(request) : `link ${link.hash}`
+  }
+
+  function keyOrAddress(request: FastifyRequest): string {
+    return request.keyId === null ? addressOf(request) : `key ${request.keyId}`
   }
 
   class WindowStore {
-    #window = new SlidingWindow(windowMs)
-
     incr(key: string, done: (error: null, result: { current: number; ttl: number }) => void): void {
-      const { allowed, remaining, resetMs } = this.#window.take(key, now(), { max, windowMs })
+      const { allowed, remaining, resetMs } = window.take(key, now(), { max, windowMs })
       done(null, { current: allowed ? max - remaining : max + 1, ttl: resetMs })
     }
 
@@ -54,15 +59,25 @@ export async function limitFloods(
     addHeaders: { ...off, 'retry-after': false },
     addHeadersOnExceeding: off,
     onExceeded: onRefused,
-    errorResponseBuilder: ({ keyId }, { ttl }) => {
-      const seconds = Math.max(1, Math.ceil(ttl / 1000))
-      const whose = keyId === null ? 'from this address' : 'with this key'
-      const sentence = `Too many requests ${whose} (${max} a minute are allowed); try again in ${seconds} s.`
-      return new Problem('flood_limited', sentence, {
-        remaining: 0,
-        window_seconds: windowMs / 1000,
-        retry_after_seconds: seconds,
-      })
-    },
+    errorResponseBuilder: (request, { ttl }) => tooMany(request, ttl, 0),
   })
+
+  function tooMany({ keyId }: FastifyRequest, resetMs: number, remaining: number): Problem {
+    const seconds = Math.max(1, Math.ceil(resetMs / 1000))
+    const whose = keyId === null ? 'from this address' : 'with this key'
+    const left = remaining === 0 ? '' : `; ${remaining} are left, and each item counts: send fewer`
+    const sentence = `Too many requests ${whose} (${max} a minute are allowed${left}); try again in ${seconds} s.`
+    return new Problem('flood_limited', sentence, {
+      remaining,
+      window_seconds: windowMs / 1000,
+      retry_after_seconds: seconds,
+    })
+  }
+
+  return (request, many) => {
+    const { allowed, remaining, resetMs } = window.take(keyOrAddress(request), now(), { max, windowMs }, many - 1)
+    if (allowed) return
+    onRefused()
+    throw tooMany(request, resetMs, remaining)
+  }
 }

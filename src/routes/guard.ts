@@ -5,8 +5,11 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../access/role.js'
+import { stringifyInert } from '../core/json.js'
+import { pageHeaders } from '../web/headers.js'
+import { messagePage } from '../web/page.js'
 import type { Api } from './api.js'
-import { Problem, problemBody, problems } from './errors.js'
+import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
 import type { Route } from './openapi.js'
 import { whenOver } from './over.js'
 
@@ -203,11 +206,15 @@ function limitPipelining(server: Server): void {
 }
 
 /** Bytes that are no HTTP request, or too much of one: answered on the bare socket. */
-export function refuseSocket(error: Error & { code?: string }, socket: Duplex): void {
+export function refuseSocket(error: Error & { code?: string; rawPacket?: unknown }, socket: Duplex): void {
   // What comes after the bytes that were refused is refused with them.
   if (socket.writableEnded) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
+    return
+  }
+  if (error.code === 'HPE_HEADER_OVERFLOW' && isFromBrowser(error.rawPacket)) {
+    answer(socket, tooManyCookies)
     return
   }
   const problem =
@@ -219,11 +226,34 @@ export function refuseSocket(error: Error & { code?: string }, socket: Duplex): 
   refuse(socket, problem)
 }
 
+/** Nothing of it was parsed, but what came last mostly tells. */
+function isFromBrowser(packet: unknown): boolean {
+  const head = Buffer.isBuffer(packet) ? packet.subarray(0, 16 * 1024).toString('latin1') : ''
+  return /\r\n(?:accept:[^\r\n]{0,200}text\/html|cookie:)/i.test(head)
+}
+
+/** Whoever cannot open a page any more cannot be told by one with a style: that would not come through either. */
+const tooManyCookies = renderAs(
+  'headers_too_large',
+  { ...pageHeaders, 'Content-Type': 'text/html; charset=utf-8' },
+  messagePage({
+    ...{ isOpen: false, viewer: null, signOut: null },
+    title: 'Too many cookies',
+    text:
+      'This browser sends more than 16 KiB with each request, nearly all of it cookies: those of all programs on a machine ' +
+      'are sent to each of them. Nothing was decided. Clear the cookies of this site in the settings of the browser, or ' +
+      'open the page in a private window.',
+  }),
+)
+
+function refuse(socket: Duplex, problem: Problem): void {
+  answer(socket, render(problem))
+}
+
 /**
  * Says so and closes. Not at once: closing on a client that still sends resets the connection, and the answer is lost.
  */
-function refuse(socket: Duplex, problem: Problem): void {
-  const { status, title, headers, body } = render(problem)
+function answer(socket: Duplex, { status, title, headers, body }: Rendered): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.on('error', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
@@ -232,12 +262,14 @@ function refuse(socket: Duplex, problem: Problem): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-function render(problem: Problem) {
-  const body = JSON.stringify(problemBody(problem, 'none'))
-  const headers = {
-    'Content-Type': 'application/problem+json',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  }
-  return { ...problems[problem.code], headers, body }
+type Rendered = ReturnType<typeof renderAs>
+
+function render(problem: Problem): Rendered {
+  const body = stringifyInert(problemBody(problem, 'none'))
+  return renderAs(problem.code, { 'Content-Type': 'application/problem+json' }, body)
+}
+
+function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {
+  const headers = { ...about, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }
+  return { ...problems[code], headers, body }
 }

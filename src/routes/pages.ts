@@ -17,11 +17,11 @@ import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInP
 import type { Api } from './api.js'
 import { type Auth, noKeyYet } from './auth.js'
 import { cookieOf, sessionCookie, setCookie } from './cookie.js'
+import type { Cursors } from './cursor.js'
 import { granted, Problem, problemOf, problems, sendProblem, toProblem } from './errors.js'
 import { createForms, type Fields, pathOf } from './form.js'
 import type { Unsent } from './guard.js'
 import { createSessions } from './session.js'
-import { readCursor, writeCursor } from './view.js'
 import { textOrNull } from './voter.js'
 import { mayHold, whenGone } from './wait.js'
 
@@ -29,6 +29,7 @@ export interface PagesDeps {
   service: Service
   auth: Auth
   unsent: Unsent
+  cursors: Cursors
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
   /** Whether browsers come by https, so that cookies may stay on it. */
@@ -59,7 +60,7 @@ const maxReason = 10_000
 const maxListed = 100
 const longestPollMs = 60_000
 
-export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSecure }: PagesDeps): Promise<void> {
+export async function pageRoutes(app: Api, { service, auth, unsent, cursors, chance, isSecure }: PagesDeps): Promise<void> {
   const { people } = service
   const sessions = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
@@ -101,12 +102,12 @@ export async function pageRoutes(app: Api, { service, auth, unsent, chance, isSe
       pages.get<{ Querystring: { cursor?: string } }>(`${place}/`, { config }, async (request, reply) => {
         const caller = callerOf(request)
         if (caller === null) return toSignIn(request, reply)
-        const from = readCursor(request.query.cursor)
+        const from = cursors.read(request.query.cursor, 'page', caller)
         const page = await service.list({ status: 'pending' }, 'deadline', maxListed, from)
         const base = baseOf(request)
         const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
         const frame = frameOf(request, reply, caller.name)
-        const moreUrl = page.next === null ? null : `${base}/?cursor=${writeCursor(page.next)}`
+        const moreUrl = page.next === null ? null : `${base}/?cursor=${cursors.write(page.next, 'page', caller)}`
         const startUrl = from === null ? null : `${base}/`
         return html(reply, listPage({ ...frame, items, now: service.now(), moreUrl, startUrl }))
       })

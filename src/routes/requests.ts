@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
 import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
 import { roles } from '../access/role.js'
+import { shorten } from '../core/ambiguity.js'
+import { closestTo } from '../core/closest.js'
 import { statuses } from '../core/model.js'
 import { skeleton } from '../core/text.js'
 import { flawOfWhen } from '../policy/when.js'
@@ -21,34 +23,38 @@ const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<s
   }
 }
 
-const required = (field: string) =>
-  z
-    .string({
-      error: ({ input }) =>
-        input === undefined || input === null ? `Field '${field}' is required` : `Field '${field}' must be a string`,
-    })
-    .trim()
-    .min(1, `Field '${field}' is required`)
-    .superRefine(wellFormed(field))
+/** The bound comes first, and what is beyond it is looked at no further. */
+const atMost = (field: string, max: number, schema: z.ZodString) =>
+  max === Infinity ? schema : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
 
-const optional = (field: string) => z.string(`Field '${field}' must be a string`).superRefine(wellFormed(field))
+const required = (field: string, max = Infinity) =>
+  atMost(
+    field,
+    max,
+    z
+      .string({
+        error: ({ input }) =>
+          input === undefined || input === null ? `Field '${field}' is required` : `Field '${field}' must be a string`,
+      })
+      .trim()
+      .min(1, `Field '${field}' is required`),
+  ).superRefine(wellFormed(field))
 
-const short = <T extends z.ZodType<string>>(field: string, schema: T, max = maxName) =>
-  schema.refine((value) => value.length <= max, `Field '${field}' must have at most ${max} characters`)
+const optional = (field: string, max = Infinity) =>
+  atMost(field, max, z.string(`Field '${field}' must be a string`)).superRefine(wellFormed(field))
 
 const ownNames = ['system', 'whitelist'].map(skeleton)
-const isOwnName = (value: string) =>
-  /[:\u2236\ufe13\ufe55\uff1a]/.test(value) && ownNames.some((one) => skeleton(value).startsWith(one))
+const isOwnName = (value: string) => {
+  if (!/[:\u2236\ufe13\ufe55\uff1a]/.test(value)) return false
+  const bare = skeleton(value)
+  return ownNames.some((one) => bare.startsWith(one))
+}
 
 /** Somebody's name. What the service signs with is reserved, so that nobody can pass for it; blank means unnamed. */
 const personName = (field: string) =>
-  short(
-    field,
-    optional(field).refine(
-      (value) => !isOwnName(value),
-      `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
-    ),
-  )
+  optional(field, maxName).refine((value) => !isOwnName(value), {
+    error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
+  })
 
 const jsonObject = (field: string) =>
   z.record(z.string(), z.unknown(), { error: `Field '${field}' must be an object` }).superRefine((value, context) => {
@@ -58,14 +64,31 @@ const jsonObject = (field: string) =>
 
 const details = jsonObject('details')
 
-const reason = short('reason', optional('reason'), maxReason)
+const reason = optional('reason', maxReason)
 
-const bodyObject = <T extends z.ZodRawShape>(shape: T) => z.object(shape, { error: 'The body must be a JSON object.' })
+/** All that takes fields takes these and no other: one that is misspelt must not pass for one that was left out. */
+const bodyObject = <T extends z.ZodRawShape>(shape: T) =>
+  z.strictObject(shape, { error: (issue) => noSuch(issue, 'field') ?? 'The body must be a JSON object.' })
+const queryObject = <T extends z.ZodRawShape>(shape: T) =>
+  z.strictObject(shape, { error: (issue) => noSuch(issue, 'query parameter') })
 /** A body that may be left out altogether. */
 const optionalBody = <T extends z.ZodRawShape>(shape: T) => bodyObject(shape).optional()
 
+function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string | undefined {
+  if (code !== 'unrecognized_keys') return undefined
+  const known = Object.keys((inst as unknown as z.ZodObject).shape)
+  const [name] = keys as [string, ...string[]]
+  const closest = closestTo(name, known)
+  const advice = closest === undefined ? 'it takes none.' : `did you mean '${closest}'? It takes ${known.join(', ')}.`
+  return `There is no ${word} '${shorten(name)}' here; ${advice}`
+}
+
+/** For routes that say nothing of a query or a body. */
+export const noQuery = queryObject({})
+export const noBody = optionalBody({})
+
 export const submitBody = bodyObject({
-  action: short('action', required('action')),
+  action: required('action', maxName),
   description: required('description'),
   details: details.default({}),
   requester: personName('requester')
@@ -76,11 +99,12 @@ export const submitBody = bodyObject({
     // A default would be part of the description, and the answer has null.
     .transform((value) => value?.trim() || undefined)
     .meta({ description: 'For whom the agent says it acts: shown as its word, part of the digest, and no right.' }),
-  session_key: short('session_key', optional('session_key')).default(''),
+  session_key: optional('session_key', maxName).default(''),
   timeout_seconds: z
     .unknown()
     .optional()
-    .transform((value) => (typeof value === 'number' && !Number.isNaN(value) ? value : null))
+    .transform((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value))
+    .transform((value) => (typeof value === 'number' ? value : null))
     .meta({
       type: 'number',
       default: 300,
@@ -117,7 +141,7 @@ const many = <T extends z.ZodType>(field: string, item: T) => {
 
 export const batchBody = bodyObject({ items: many('items', batchItem) })
 
-const typedAction = short('typed_action', optional('typed_action'))
+const typedAction = optional('typed_action', maxName)
   .optional()
   .meta({ description: "The action's name, where the rule wants it typed out to approve." })
 
@@ -133,25 +157,14 @@ export const decisionsBody = bodyObject({
   decided_by: personName('decided_by').optional(),
 })
 
-/** A field that is misspelt must not pass for one that was left out: this is the last gate. */
-export const claimBody = z
-  .strictObject(
-    {
-      digest: z
-        .string("Field 'digest' must be a string")
-        .regex(/^[0-9a-fA-F]{64}$/, "Field 'digest' must be a SHA-256 in 64 hexadecimal digits")
-        .toLowerCase()
-        .optional()
-        .meta({ description: 'What the agent is about to do; compared with what was approved.' }),
-    },
-    {
-      error: ({ code }) =>
-        code === 'unrecognized_keys'
-          ? "A claim takes the field 'digest' and no other."
-          : 'The body must be a JSON object.',
-    },
-  )
-  .optional()
+export const claimBody = optionalBody({
+  digest: z
+    .string("Field 'digest' must be a string")
+    .regex(/^[0-9a-fA-F]{64}$/, "Field 'digest' must be a SHA-256 in 64 hexadecimal digits")
+    .toLowerCase()
+    .optional()
+    .meta({ description: 'What the agent is about to do; compared with what was approved.' }),
+})
 
 const positive = (field: string, max: number) => {
   const error = `Field '${field}' must be a whole number from 1 to ${max}`
@@ -160,7 +173,7 @@ const positive = (field: string, max: number) => {
 
 export const reportBody = bodyObject({
   outcome: z.enum(['succeeded', 'failed'], { error: "Field 'outcome' must be 'succeeded' or 'failed'" }),
-  message: short('message', optional('message'), maxReason).optional(),
+  message: optional('message', maxReason).optional(),
 })
 
 /** Ten years: longer is for ever. */
@@ -225,14 +238,12 @@ const when = jsonObject('when').superRefine((value, context) => {
 })
 
 export const grantBody = bodyObject({
-  action: short('action', required('action')),
-  session_key: short(
-    'session_key',
-    optional('session_key').min(1, "Field 'session_key' must not be empty; leave it out to cover everyone"),
-  )
+  action: required('action', maxName),
+  session_key: optional('session_key', maxName)
+    .min(1, "Field 'session_key' must not be empty; leave it out to cover everyone")
     .optional()
     .meta({ description: 'Leave it out to cover everyone.' }),
-  requester: short('requester', required('requester'))
+  requester: required('requester', maxName)
     .optional()
     .meta({ description: 'Leave it out to cover whoever asks.' }),
   when: when
@@ -252,7 +263,7 @@ export const revokeBody = optionalBody({ revoked_by: personName('revoked_by').op
 /** Nobody is held longer than this: what stands between client and service would give up first. */
 export const maxWaitSeconds = 300
 
-export const waitQuery = z.object({
+export const waitQuery = queryObject({
   wait: z
     .string("Query parameter 'wait' must be given once")
     .regex(/^\d+(\.\d+)?$/, "Query parameter 'wait' must be a number of seconds")
@@ -283,15 +294,6 @@ export const streamHeaders = z.object({
   'last-event-id': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
 })
 
-/** What only an administrator sends: a field that is misspelt is a mistake, not something left out. */
-const strictBody = <T extends z.ZodRawShape>(shape: T) =>
-  z.strictObject(shape, {
-    error: ({ code }) =>
-      code === 'unrecognized_keys'
-        ? `Here are only the fields ${Object.keys(shape).join(', ')}.`
-        : 'The body must be a JSON object.',
-  })
-
 const ownerName = required('name').superRefine((name, context) => {
   const flaw = flawOfName(name)
   if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
@@ -310,7 +312,7 @@ const chatId = (field: string) => {
 
 const personFields = { telegram_id: chatId('telegram_id'), discord_id: chatId('discord_id') }
 
-export const keyBody = strictBody({
+export const keyBody = bodyObject({
   name: ownerName,
   role: z.enum(roles, { error: `Field 'role' must be one of ${roles.join(', ')}` }),
   expires_in_seconds: positive('expires_in_seconds', maxExpirySeconds).optional(),
@@ -322,7 +324,7 @@ export const usualOverlapSeconds = 86_400
 
 const noOverlap = `Field 'overlap_seconds' must be a whole number from 0 to ${maxOverlapSeconds}`
 
-export const rotateBody = strictBody({
+export const rotateBody = bodyObject({
   overlap_seconds: z
     .int({ error: noOverlap })
     .min(0, noOverlap)
@@ -331,7 +333,7 @@ export const rotateBody = strictBody({
     .meta({ default: usualOverlapSeconds, description: 'How long the old key stays good.' }),
 }).optional()
 
-export const personBody = strictBody(personFields).optional()
+export const personBody = bodyObject(personFields).optional()
 
 export const nameParams = z.object({ name: ownerName })
 
@@ -340,11 +342,10 @@ export const idParams = z.object({ id: z.string() })
 const once = (field: string) => z.string(`Query parameter '${field}' must be given once`)
 
 /** 1..500, default 50; out of range is clamped, no number means 50. */
-const limit = z
-  .unknown()
+const limit = once('limit')
   .optional()
-  .transform((value) => {
-    const asked = typeof value === 'string' && /^\s*[-+]?[\d.]+(e\+?\d+)?\s*$/i.test(value) ? Number(value) : NaN
+  .transform((value = '') => {
+    const asked = /^\s*[-+]?[\d.]+(e\+?\d+)?\s*$/i.test(value) ? Number(value) : NaN
     return Number.isNaN(asked) ? 50 : Math.trunc(Math.min(500, Math.max(1, asked)))
   })
   .meta({ type: 'integer', minimum: 1, maximum: 500, default: 50 })
@@ -361,7 +362,7 @@ const time = (field: string) =>
     )
     .meta({ type: 'string', description: 'Epoch seconds or an ISO 8601 time.' })
 
-export const listQuery = z.object({
+export const listQuery = queryObject({
   status: status.optional(),
   action: once('action').optional(),
   session_key: once('session_key').optional(),
@@ -381,7 +382,7 @@ const after = once('after')
   .transform(Number)
   .optional()
 
-export const streamQuery = z.object({
+export const streamQuery = queryObject({
   after: after.meta({ type: 'integer', minimum: 0, description: 'Go on after this event; the header wins.' }),
 })
 
@@ -402,13 +403,13 @@ const eventFilters = {
   session_key: once('session_key').optional(),
 }
 
-export const eventsQuery = z.object({
+export const eventsQuery = queryObject({
   after: after.meta({ type: 'integer', minimum: 0, default: 0 }),
   limit,
   ...eventFilters,
 })
 
-export const followQuery = z.object({
+export const followQuery = queryObject({
   after: after.meta({
     type: 'integer',
     minimum: 0,
@@ -417,7 +418,7 @@ export const followQuery = z.object({
   ...eventFilters,
 })
 
-export const pageQuery = z.object({ limit, cursor: once('cursor').optional() })
+export const pageQuery = queryObject({ limit, cursor: once('cursor').optional() })
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
 function findFlaw(root: Record<string, unknown>): string | null {
@@ -427,7 +428,6 @@ function findFlaw(root: Record<string, unknown>): string | null {
     const below: unknown[] = []
     for (const value of level) {
       if (typeof value === 'string' && !value.isWellFormed()) return 'must be valid Unicode text'
-      if (typeof value === 'number' && !Number.isFinite(value)) return 'must not hold numbers that are too large'
       if (typeof value !== 'object' || value === null) continue
       for (const [key, inner] of Object.entries(value)) {
         if (!key.isWellFormed()) return 'must be valid Unicode text'

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Caller } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
-import { stringify } from '../core/json.js'
+import { stringifyInert } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted, Problem } from './errors.js'
@@ -26,6 +26,9 @@ export const streamLimits = {
   maxStreams: 200,
 }
 
+/** How much of a confirmation's history is looked at in one turn. */
+const pageSize = 100
+
 export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk, maxStreams } = limits
 
@@ -45,15 +48,17 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
     async ({ params: { id }, query, headers, caller }, reply) => {
       const { isEnded } = granted(await service.ending(id, caller))
       const asked = lastEventId(headers) ?? query.after
-      const after = await begin(asked, 0)
-      const filter = { confirmationId: id }
+      const isAgent = caller.role === 'agent'
+      const after = isAgent ? await placeOf(id, Number(asked ?? 0), caller) : await begin(asked, 0)
       // A browser comes back for ever, unless it is told that there is no more.
       if (asked !== undefined && isEnded) {
-        const rest = await service.events(after, 1, filter)
-        if (rest.events.length === 0) return reply.code(204).send(null)
+        const rest = await recorded(id, after, caller).next()
+        if (rest.done === true) return reply.code(204).send(null)
       }
       assertMayHold(service, unsent, caller)
-      return send(reply, 'retry: 1000', service.follow({ filter, after, idleMs, until: id }, whenGone(reply)))
+      const following = { filter: { confirmationId: id }, after, idleMs, until: id }
+      const pages = toldTo(caller, service.follow(following, whenGone(reply)))
+      return send(reply, 'retry: 1000', isAgent ? numbered(pages, Number(asked ?? 0)) : pages)
     },
   )
 
@@ -81,7 +86,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       }
       // Whoever begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
-      return send(reply, first, service.follow({ filter: eventFilter(filters), after, idleMs }, whenGone(reply)))
+      const following = { filter: eventFilter(filters), after, idleMs }
+      return send(reply, first, toldTo(caller, service.follow(following, whenGone(reply))))
     },
   )
 
@@ -95,6 +101,26 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
     throw new Problem('invalid_cursor', sentence)
   }
 
+  /** What is on record about a confirmation after this number, as far as it is for this caller. */
+  async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
+    for (let more = true; more; ) {
+      const from = after
+      const page = await service.turnstile.run(() => service.events(from, pageSize, { confirmationId: id }))
+      yield* page.events.filter((event) => isFor(caller, event))
+      after = page.upTo
+      more = page.more
+    }
+  }
+
+  /** The number to go on after for whoever has been told of so many events of this confirmation. */
+  async function placeOf(id: string, told: number, caller: Caller): Promise<number> {
+    if (told === 0) return 0
+    let count = 0
+    for await (const { seq } of recorded(id, 0, caller)) if ((count += 1) === told) return seq
+    const sentence = `There is no event ${told} of this confirmation; the last one is ${count}. Begin again without it.`
+    throw new Problem('invalid_cursor', sentence)
+  }
+
   function send(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>): FastifyReply {
     void reply.type('text/event-stream').header('x-accel-buffering', 'no')
     return reply.send(Readable.from(chunks(reply, first, pages)))
@@ -103,8 +129,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
   /** One chunk is under way at a time, so a slow reader costs one event and not the history. */
   async function* chunks(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>) {
     yield `${first}\n\n`
-    for await (const page of pages) {
-      const events = page.filter((event) => isFor(reply.request.caller, event))
+    for await (const events of pages) {
       const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
       for (const text of texts) {
         // A key that is revoked meanwhile reads no further.
@@ -131,14 +156,23 @@ function isFor({ role, name }: Caller, { type, actor }: RecordedEvent): boolean 
   return role !== 'agent' || type !== 'rejected' || actor === name
 }
 
+async function* toldTo(caller: Caller, pages: AsyncIterable<RecordedEvent[]>): AsyncGenerator<RecordedEvent[]> {
+  for await (const page of pages) yield page.filter((event) => isFor(caller, event))
+}
+
+/** As an agent counts what it is told of its confirmation: the history's own numbers tell how much others do. */
+async function* numbered(pages: AsyncIterable<RecordedEvent[]>, told: number): AsyncGenerator<RecordedEvent[]> {
+  for await (const page of pages) yield page.map((event) => ({ ...event, seq: (told += 1) }))
+}
+
 function lastEventId(headers: IncomingHttpHeaders): string | undefined {
   const id = headers['last-event-id']
   // Some clients send it empty before they have one.
   if (id === undefined || id === '') return undefined
   if (/^\d{1,15}$/.test(String(id))) return String(id)
-  throw new Problem('invalid_request', "Header 'Last-Event-ID' must be the sequence number of an event")
+  throw new Problem('invalid_request', "Header 'Last-Event-ID' must be the id of an event")
 }
 
 function render(event: RecordedEvent): string {
-  return `id: ${event.seq}\nevent: ${event.type}\ndata: ${stringify(eventView(event))}\n\n`
+  return `id: ${event.seq}\nevent: ${event.type}\ndata: ${stringifyInert(eventView(event))}\n\n`
 }

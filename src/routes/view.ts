@@ -6,9 +6,8 @@ import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Remembered, Resolution, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
-import type { Cursor, EventFilter } from '../store/store.js'
+import type { EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
-import { Problem } from './errors.js'
 import type { followQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
@@ -204,18 +203,6 @@ export function eventFilter(query: EventQuery): EventFilter {
 }
 
 type EventQuery = Omit<z.output<typeof followQuery>, 'after'>
-
-export function writeCursor(cursor: Cursor | null): string | null {
-  return cursor === null ? null : Buffer.from(cursor.join('.')).toString('base64url')
-}
-
-export function readCursor(text: string | undefined): Cursor | null {
-  if (text === undefined) return null
-  const match = /^(\d{1,15})\.(\d{1,15})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (match === null)
-    throw new Problem('invalid_cursor', "This cursor is not one of ours; take 'next_cursor' from the last answer.")
-  return [Number(match[1]), Number(match[2])]
-}
 
 export function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000

@@ -23,14 +23,34 @@ export function readWait({ query, headers }: Asking, reply: FastifyReply): numbe
   return preferred * 1000
 }
 
+/** Longer than all preferences there are. */
+const maxPreferred = 1000
+
 /** What cannot be understood is no preference: nobody is refused for one. */
-function preferredSeconds(header: string): number | null {
-  // Commas within quotes separate nothing.
-  for (const preference of header.match(/("(\\.|[^"\\])*"|[^,"])+/g) ?? []) {
-    const seconds = /^\s*wait\s*=\s*"?(\d+)"?\s*(;|$)/i.exec(preference)?.[1]
+export function preferredSeconds(header: string): number | null {
+  if (header.length > maxPreferred) return null
+  for (const preference of preferencesIn(header)) {
+    const seconds = /^wait\s*=\s*"?(\d+)"?\s*(;|$)/i.exec(preference.trim())?.[1]
     if (seconds !== undefined) return Math.min(maxWaitSeconds, Number(seconds))
   }
   return null
+}
+
+/** Commas within quotes separate nothing. One step a character, whatever the quotes. */
+function preferencesIn(header: string): string[] {
+  const found: string[] = []
+  let from = 0
+  let isQuoted = false
+  for (let at = 0; at < header.length; at++) {
+    const character = header[at]
+    if (character === '"') isQuoted = !isQuoted
+    else if (character === '\\' && isQuoted) at += 1
+    else if (character === ',' && !isQuoted) {
+      found.push(header.slice(from, at))
+      from = at + 1
+    }
+  }
+  return [...found, header.slice(from)]
 }
 
 /** Requests that may be held at a time: waits, streams of one confirmation, and answers that wait for room. */
@@ -44,7 +64,7 @@ export function mayHold(service: Service, unsent: Unsent, { role }: Caller): boo
 
 export function assertMayHold(service: Service, unsent: Unsent, caller: Caller): void {
   if (mayHold(service, unsent, caller)) return
-  const sentence = `${service.listening().one} requests are held, which is the most there may be; try again later, or ask without waiting.`
+  const sentence = 'As many requests are held as there may be; try again later, or ask without waiting.'
   throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
 }
 

@@ -2,13 +2,14 @@
 import { canonical } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
+import type { Cursors } from './cursor.js'
 import { granted } from './errors.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
-import { grantView, readCursor, writeCursor } from './view.js'
+import { grantView } from './view.js'
 import { nameOr } from './voter.js'
 
-export function whitelistRoutes(app: Api, service: Service): void {
+export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): void {
   app.get(
     '/whitelist',
     {
@@ -19,10 +20,10 @@ export function whitelistRoutes(app: Api, service: Service): void {
         response: { 200: answers.grantPage },
       },
     },
-    async ({ query }) => {
-      const page = await service.grants(query.limit, readCursor(query.cursor))
+    async ({ query, caller }) => {
+      const page = await service.grants(query.limit, cursors.read(query.cursor, 'whitelist', caller))
       const entries = page.items.map(grantView)
-      return { count: entries.length, entries, next_cursor: writeCursor(page.next) }
+      return { count: entries.length, entries, next_cursor: cursors.write(page.next, 'whitelist', caller) }
     },
   )
 

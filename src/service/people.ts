@@ -45,6 +45,8 @@ export type People = ReturnType<typeof createPeople>
 /** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: everyone is let in as long as there never was a key. */
 export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
   const people = new Map<string, Person>()
+  /** Names by what they come down to, which takes long to find out. */
+  const bySkeleton = new Map<string, string>()
   const keys = new Map<string, Key>()
   /** The first key is on its way to the disk: whoever comes now comes too late to be let in without one. */
   let isClosing = false
@@ -59,10 +61,15 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   store.subscribe(({ writes }) => {
     for (const write of writes) {
-      if (write.kind === 'person') people.set(write.record.name, write.record)
+      if (write.kind === 'person') meet(write.record)
       if (write.kind === 'key') learn(write.record)
     }
   })
+
+  function meet(person: Person): void {
+    if (!people.has(person.name)) bySkeleton.set(skeleton(person.name), person.name)
+    people.set(person.name, person)
+  }
 
   function learn(key: Key): void {
     keys.set(key.id, key)
@@ -73,7 +80,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   async function start(): Promise<void> {
-    for (const person of await store.people()) people.set(person.name, person)
+    for (const person of await store.people()) meet(person)
     for (const key of await store.keys()) learn(key)
   }
 
@@ -127,7 +134,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Nobody else has this name, or one that looks like it. */
   function isFree(name: string): boolean {
-    return ![...people.keys()].some((other) => skeleton(other) === skeleton(name))
+    return !bySkeleton.has(skeleton(name))
   }
 
   function make({ name, role, expiresInMs }: NewKey, { actor }: By, now: number): MadeKey {
@@ -210,8 +217,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Attempt<never>> {
     const { name } = asked
     const standing = people.get(name)
-    const alike = [...people.keys()].find((other) => other !== name && skeleton(other) === skeleton(name))
-    if (standing === undefined && alike !== undefined) {
+    const alike = standing === undefined ? bySkeleton.get(skeleton(name)) : undefined
+    if (alike !== undefined) {
       return { answer: refuse('name_taken', `'${name}' looks like '${alike}', who exists. Choose another name.`) }
     }
     const telegramId = asked.telegramId === undefined ? (standing?.telegramId ?? null) : asked.telegramId

@@ -149,7 +149,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
   ): Promise<Page<Confirmation>> {
     await settleLapsed()
     const { found: page, now } = await present(
-      () => store.confirmations(filter, order, limit, after),
+      () => turnstile.run(() => store.confirmations(filter, order, limit, after)),
       ({ items }) => items,
     )
     const items = page.items.map((one) => asOf(counted(one), now))
@@ -157,6 +157,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
   }
 
   return {
+    turnstile,
     find,
     findInTurn: (id: string, caller: Caller) => turnstile.run(() => find(id, caller)),
     wait,

@@ -4,7 +4,9 @@
 const turnMs = 4
 
 export interface Turnstile {
-  /** Does the work, at once if this turn has time left and nobody waits; the order is that of arrival. */
+  /** Null if this turn has time left and nobody waits; else resolves when it is one's turn, in the order of arrival. */
+  wait(): Promise<void> | null
+  /** Does the work in turn, and answers with what came of it. */
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -24,17 +26,22 @@ export function createTurnstile(now: () => number = () => performance.now()): Tu
 
   function nextTurn(): void {
     began = null
-    for (const start of waiting) {
-      if (!isOpen()) return
-      waiting.delete(start)
-      start()
-    }
+    letIn()
   }
 
-  return {
-    run(work) {
-      if (waiting.size === 0 && isOpen()) return work()
-      return new Promise((resolve, reject) => waiting.add(() => void work().then(resolve, reject)))
-    },
+  function letIn(): void {
+    const [start] = waiting
+    if (start === undefined || !isOpen()) return
+    waiting.delete(start)
+    start()
+    // What it does goes on in microtasks; how long it took is known when they are through.
+    queueMicrotask(() => process.nextTick(letIn))
   }
+
+  function wait(): Promise<void> | null {
+    if (waiting.size === 0 && isOpen()) return null
+    return new Promise((start) => waiting.add(start))
+  }
+
+  return { wait, run: (work) => wait()?.then(work) ?? work() }
 }

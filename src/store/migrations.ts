@@ -278,4 +278,9 @@ export const migrations: readonly string[] = [
   -- Behind the large ones, which whoever reads it reads as well.
   ALTER TABLE confirmations ADD COLUMN on_behalf_of TEXT;
   `,
+  `
+  -- Drawn once: what the service seals with it stays good across restarts.
+  CREATE TABLE secrets (value TEXT NOT NULL) STRICT;
+  INSERT INTO secrets VALUES (lower(hex(randomblob(32))));
+  `,
 ]

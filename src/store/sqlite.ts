@@ -319,6 +319,7 @@ export function openSqliteStore(
     lastSeq: read(() => sql.lastSeq.get() as number),
 
     lastTime: read(() => sql.lastTime.get() as number),
+    secret: read(() => sql.secret.get() as string),
 
     async probe() {
       await enqueue('probe')
@@ -503,6 +504,7 @@ function prepare(db: Database.Database) {
     lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
     nextSeq: value('SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT 1'),
     lastTime: value(lastTime),
+    secret: value('SELECT value FROM secrets'),
   }
 }
 

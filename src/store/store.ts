@@ -173,6 +173,9 @@ export interface Store {
   /** The latest time on record, by the clock as it last ran; 0 before the first event. */
   lastTime(): Promise<number>
 
+  /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
+  secret(): Promise<string>
+
   /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
   probe(): Promise<void>
   /** Commits what is queued and lets go of the database. */

@@ -12,6 +12,7 @@ import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import { type CallbackSettings, createCallback } from '../../src/notify/callback.js'
+import type { Lookup } from '../../src/notify/names.js'
 import { flawOfSecret } from '../../src/notify/signature.js'
 import { t0, temporaryFolder, until } from '../support.js'
 import { certificate, key } from './certificate.js'
@@ -23,6 +24,7 @@ const body = '{"id":"0198c0de","status":"approved","description":"naïve ✓"}'
 const go = new AbortController().signal
 const publicAddress = '93.184.215.14'
 const refusal = { kind: 'refused', fault: 'message', error: 'this address may not be called' }
+const nowhere = { kind: 'failed', error: 'the name leads to no address that may be called' }
 
 /** Calls back with these settings; 127.0.0.1 is allowed unless they say otherwise. */
 function send(url: string, settings: Partial<CallbackSettings> = {}, { stop = go, at = t0 } = {}) {
@@ -254,7 +256,7 @@ t.test('a name that leads inside is not called, also if only one of its addresse
   for (const addresses of answers) {
     const { asked, connect } = deadEnd()
     const outcome = await send(`http://agent.example:${port}/`, { lookup: async () => addresses, connect })
-    t.same(outcome, refusal, addresses.join())
+    t.same(outcome, nowhere, addresses.join())
     t.same(asked, [], 'no connection is tried')
   }
   t.same(connections, [])
@@ -273,7 +275,7 @@ t.test('a name is resolved once, and only what was checked is connected', async 
   ]
   t.same(asked, [checked])
   t.equal(turns.length, 1, 'the second answer was not asked for')
-  t.same(await send(url, { lookup, connect }), refusal, 'the next attempt checks anew')
+  t.same(await send(url, { lookup, connect }), nowhere, 'the next attempt checks anew')
   t.equal(asked.length, 1)
   t.same(connections, [])
 })
@@ -291,7 +293,7 @@ t.test('a connection that ends up inside all the same is cut before a byte is se
       lookup: async () => [publicAddress],
       connect: () => connect(port, '127.0.0.1'),
     })
-    t.same(outcome, refusal, protocol)
+    t.same(outcome, nowhere, protocol)
     await until(areClosed)
     t.same(connections, [{ received: '', isClosed: true }])
   }
@@ -302,16 +304,30 @@ t.test('a host that the settings name may be inside, under its name too', async 
   const lookup = async () => ['127.0.0.1']
   t.same(await send(`http://hooks.corp:${port}/`, { allowedHosts: ['hooks.corp'], lookup }), { kind: 'sent' })
   t.equal(calls[0]!.headers.host, `hooks.corp:${port}`)
-  t.same(await send(`http://hooks.corp.:${port}/`, { allowedHosts: ['hooks.corp'], lookup }), refusal, 'not beside it')
+  t.same(await send(`http://hooks.corp.:${port}/`, { allowedHosts: ['hooks.corp'], lookup }), nowhere, 'not beside it')
   t.same(await send(`http://localhost:${port}/`, { allowedHosts: [`localhost:${port}`] }), { kind: 'sent' })
   t.equal(calls.length, 2)
 })
 
-t.test('a name that nobody knows has failed, and may be there later', async (t) => {
-  t.match(await send('http://nobody.invalid/', { timeoutMs: 300 }), { kind: 'failed' })
-  t.same(await send('http://nobody.example/', { lookup: async () => [] }), failed('network error (ENOTFOUND)'))
-  const lookup = () => Promise.reject(Object.assign(new Error('nobody.example'), { code: 'ESERVFAIL' }))
-  t.same(await send('http://nobody.example/', { lookup }), failed('network error (ESERVFAIL)'))
+t.test('a name inside and a name that nobody knows have failed alike, and may lead outside later', async (t) => {
+  t.match(await send('http://nobody.invalid/', { timeoutMs: 300 }), nowhere)
+  const failing = (code: string) => () => Promise.reject(Object.assign(new Error('nobody.example'), { code }))
+  const lookups: Record<string, Lookup> = {
+    inside: async () => ['10.1.2.3'],
+    'no address': async () => [],
+    'not found': failing('ENOTFOUND'),
+    'a server that fails': failing('ESERVFAIL'),
+    'a server that is silent': () => new Promise(() => {}),
+  }
+  for (const [what, lookup] of Object.entries(lookups)) {
+    t.same(await send('http://some.corp/', { lookup, timeoutMs: 50 }), nowhere, what)
+  }
+  const allowed = { allowedHosts: ['some.corp'], timeoutMs: 50 }
+  t.same(
+    await send('http://some.corp/', { ...allowed, lookup: failing('ENOTFOUND') }),
+    failed('network error (ENOTFOUND)'),
+    'what the settings name is told why',
+  )
 })
 
 t.test('a receiver that cannot be reached or makes no sense has failed, in a few words', async (t) => {

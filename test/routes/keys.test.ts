@@ -617,8 +617,12 @@ t.test('nobody decides what they submitted, with any key of theirs', async (t) =
   const ownOperator = withKey(built.call, (await root('POST', '/keys', { name: 'root', role: 'operator' })).body.key)
   const { id } = (await root('POST', '/confirm', asked)).body
   for (const key of [root, ownOperator]) {
-    for (const url of [`/confirm/${id}/approve`, `/confirm/${id}/deny`]) {
-      t.match(await key('POST', url, { approver: 'olga' }), { status: 403, body: { code: 'own_request' } })
+    for (const [verb, name] of [
+      ['approve', 'approver'],
+      ['deny', 'denier'],
+    ]) {
+      const answer = await key('POST', `/confirm/${id}/${verb}`, { [name!]: 'olga' })
+      t.match(answer, { status: 403, body: { code: 'own_request' } })
     }
     t.match(await key('POST', '/decisions', { decisions: [{ id, verdict: 'approve' }] }), {
       body: { results: [{ status_code: 403, body: { code: 'own_request' } }] },

@@ -1,0 +1,54 @@
+// Where a listing goes on. A place counts everybody's records, so it is sealed: it tells nothing, cannot be made up, and is
+// good for the listing and the caller that it was given to.
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Caller } from '../access/role.js'
+import type { Cursor } from '../store/store.js'
+import { Problem } from './errors.js'
+
+export interface Cursors {
+  /** `listing`: what is listed and in which order. */
+  write(place: Cursor | null, listing: string, caller: Caller): string | null
+  /** Throws a problem for what is not one of these. */
+  read(text: string | undefined, listing: string, caller: Caller): Cursor | null
+}
+
+const cipher = 'aes-256-gcm'
+const size = { nonce: 12, place: 16, tag: 16 }
+
+/** `secret`: 64 hexadecimal digits, the same after a restart. */
+export function createCursors(secret: string): Cursors {
+  const key = Buffer.from(secret, 'hex')
+  const scope = (listing: string, { name }: Caller) => Buffer.from(`${listing}\0${name ?? ''}`)
+
+  return {
+    write(place, listing, caller) {
+      if (place === null) return null
+      const plain = Buffer.alloc(size.place)
+      place.forEach((number, index) => plain.writeDoubleBE(number, 8 * index))
+      const nonce = randomBytes(size.nonce)
+      const sealing = createCipheriv(cipher, key, nonce).setAAD(scope(listing, caller))
+      return Buffer.concat([nonce, sealing.update(plain), sealing.final(), sealing.getAuthTag()]).toString('base64url')
+    },
+
+    read(text, listing, caller) {
+      if (text === undefined) return null
+      const bytes = Buffer.from(String(text), 'base64url')
+      if (bytes.length !== size.nonce + size.place + size.tag) throw notOurs()
+      const end = size.nonce + size.place
+      const opening = createDecipheriv(cipher, key, bytes.subarray(0, size.nonce))
+      opening.setAAD(scope(listing, caller)).setAuthTag(bytes.subarray(end))
+      const plain = opening.update(bytes.subarray(size.nonce, end))
+      try {
+        opening.final()
+      } catch {
+        throw notOurs()
+      }
+      return [plain.readDoubleBE(0), plain.readDoubleBE(8)]
+    },
+  }
+}
+
+function notOurs(): Problem {
+  const sentence = "This cursor is not one of ours, or belongs to another listing; take 'next_cursor' from the last answer."
+  return new Problem('invalid_cursor', sentence)
+}
