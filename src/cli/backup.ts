@@ -47,13 +47,15 @@ export async function restore({ dbPath }: Config, file: string, output: Output):
 async function withProgress<T>({ show }: Output, run: (progress: (done: number) => void) => Promise<T>): Promise<T> {
   const start = performance.now()
   let isShown = false
-  const result = await run((done) => {
-    if (performance.now() - start < patienceMs) return
-    isShown = true
-    show?.(`${Math.floor(done * 100)} % copied; then it is checked …`)
-  })
-  if (isShown) show?.('')
-  return result
+  try {
+    return await run((done) => {
+      if (performance.now() - start < patienceMs) return
+      isShown = true
+      show?.(`${Math.floor(done * 100)} % copied, to be checked …`)
+    })
+  } finally {
+    if (isShown) show?.('')
+  }
 }
 
 function size(bytes: number): string {

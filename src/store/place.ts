@@ -23,11 +23,10 @@ export const displaced = 'DISPLACED'
  * replaced, and from then on always: what comes back later may lack what was refused meanwhile, or have more.
  */
 export function watchPlace(file: string): () => void {
-  const files = [file, `${file}-wal`, `${file}-shm`]
-  const opened = files.map(identify)
+  const opened = new Map([file, `${file}-wal`, `${file}-shm`].map((one) => [one, identify(one)]))
   let gone: string | undefined
   return () => {
-    gone ??= files.find((one, index) => identify(one) !== opened[index])
+    gone ??= [...opened].find(([one, identity]) => identity !== null && identify(one) !== identity)?.[0]
     if (gone !== undefined) throw new Outage(`${gone} was removed or replaced while it was in use`, displaced)
   }
 }

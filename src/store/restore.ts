@@ -1,7 +1,17 @@
 // Puts a backup in the place of a database. The new one is made ready beside the old one, which stays until it is replaced in
 // one step; a copy of it is kept.
-import { chownSync, copyFileSync, constants, existsSync, lstatSync, mkdirSync, realpathSync, renameSync } from 'node:fs'
-import { rmSync, statSync } from 'node:fs'
+import {
+  chownSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Key } from '../access/key.js'

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
+import type { Key } from '../../src/access/key.js'
 import { resolve } from '../../src/core/confirmation.js'
 import { digestOf } from '../../src/core/digest.js'
 import { type Confirmation, defaultTerms } from '../../src/core/model.js'
@@ -243,6 +244,103 @@ t.test('an event that somebody appended by hand does not stop the service', asyn
   db.close()
   const outcomes = await Promise.all(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))
   t.match(outcomes, [{ events: [{ seq: 3 }] }, { events: [{ seq: 4 }] }])
+})
+
+t.test('a gap in the numbers costs no pages, and the history goes on behind it', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  await store.commit(insert(confirmation('c1')))
+  const db = new Database(path)
+  db.exec("INSERT INTO events VALUES (1000000001, 1, 'restored', 'system:restore', 'system', NULL, '{}')")
+  db.close()
+  await store.commit(insert(confirmation('c2')))
+  const first = await store.events(0, 10)
+  t.match(first, { events: [{ seq: 1 }], more: true })
+  t.match(await store.events(first.upTo, 10), {
+    events: [{ seq: 1_000_000_001 }, { seq: 1_000_000_002 }],
+    upTo: 1_000_000_002,
+    more: false,
+  })
+  t.match(await store.events(500_000, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
+  t.match(await store.events(1_000_000_002, 10), { events: [], upTo: 1_000_000_002, more: false })
+  t.match(await store.events(500_000, 10, { actor: 'nobody' }), { events: [], upTo: 1_000_000_002, more: false })
+})
+
+t.test('the latest time on record is that of the clock as it last ran', async (t) => {
+  const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), onThisThread)
+  t.teardown(() => store.close())
+  const at = (time: number) =>
+    store.commit({
+      writes: [],
+      events: [{ type: 'rules_loaded', at: time, actor: 'a', via: 'system', confirmationId: null, data: {} }],
+    })
+  t.equal(await store.lastTime(), 0)
+  await at(10_000_000)
+  t.equal(await store.lastTime(), 10_000_000)
+  await at(9_999_000)
+  t.equal(await store.lastTime(), 10_000_000, 'commits may overtake each other')
+  await at(5_000_000)
+  t.equal(await store.lastTime(), 5_000_000, 'the clock was set back, which a start has dealt with')
+})
+
+t.test('a key is not acknowledged where the marker that there was one cannot be written', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  t.equal(store.hadKeys, false)
+  mkdirSync(`${path}.closed`)
+  const record: Key = {
+    id: 'k1',
+    version: 1,
+    person: 'root',
+    role: 'admin',
+    hash: 'h',
+    createdBy: 'test',
+    createdAt: 1,
+    expiresAt: null,
+    revokedAt: null,
+    replacedBy: null,
+  }
+  const add = () =>
+    store.commit({
+      writes: [{ kind: 'key', expect: 'absent', record }],
+      events: [{ type: 'key_added', at: 1, actor: 'test', via: 'local', confirmationId: null, data: {} }],
+    })
+  await t.rejects(add(), { name: 'StoreUnavailable' })
+  t.same([await store.keys(), await store.lastSeq()], [[], 0])
+  rmdirSync(`${path}.closed`)
+  t.not(await add(), 'conflict')
+  t.ok(existsSync(`${path}.closed`))
+})
+
+t.test('nothing is acknowledged that was committed to a file which is gone by then', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const prepare = Database.prototype.prepare
+  let isLost = false
+  Database.prototype.prepare = function (this: Database.Database, source: string) {
+    const statement = prepare.call(this, source)
+    if (source !== 'COMMIT') return statement
+    const run = statement.run.bind(statement) as () => Database.RunResult
+    return Object.assign(statement, {
+      run() {
+        const result = run()
+        if (isLost) rmSync(path)
+        return result
+      },
+    })
+  } as typeof prepare
+  const store = openSqliteStore(path, onThisThread)
+  Database.prototype.prepare = prepare
+  t.teardown(() => store.close())
+  const heard: unknown[] = []
+  store.subscribe((committed) => heard.push(committed))
+  await store.commit(insert(confirmation('c1')))
+  isLost = true
+  const both = await Promise.allSettled(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))
+  for (const one of both) t.match(one, { status: 'rejected', reason: { name: 'StoreDisplaced' } })
+  await t.rejects(store.probe(), { name: 'StoreDisplaced', message: /test\.db was removed or replaced/ })
+  t.equal(heard.length, 1, 'and nobody was told of it')
 })
 
 t.test('others may read the database while it is in use', async (t) => {
