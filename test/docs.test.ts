@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { parse as parseYaml } from 'yaml'
 import { eventTypes } from '../src/audit/event.js'
 import { fileKey, helpText, settings } from '../src/config.js'
+import { digestOf } from '../src/core/digest.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
 import { type Program, start as startProgram } from './e2e/program.js'
@@ -175,7 +176,9 @@ const secondMinute: Step[] = [
   [/approve.*AGENT/, { code: 'forbidden', status: 403 }],
   [/approve.*ALICE/, { action: 'publish_package', status: 'approved', resolved_by: 'alice' }],
   [/claim.*ALICE/, { code: 'forbidden', status: 403 }],
-  [/claim.*AGENT/, { status: 'approved', requester: 'mail-bot', execution: 'claimed' }],
+  [/claim.*AGENT/, { code: 'digest_required', status: 'approved' }],
+  [/^DIGEST=/, null],
+  [/claim.*AGENT.*DIGEST/, { status: 'approved', requester: 'mail-bot', execution: 'claimed', digest_required: true }],
   [/\/keys /, { count: 3, keys: [{ role: 'admin' }, { name: 'mail-bot', role: 'agent' }, { name: 'alice' }] }],
   [
     /type=rejected/,
@@ -184,6 +187,7 @@ const secondMinute: Step[] = [
         { actor: 'unknown', data: { code: 'unauthorized' } },
         { actor: 'mail-bot', data: { code: 'forbidden' } },
         { actor: 'alice', data: { code: 'forbidden' } },
+        { actor: 'mail-bot', data: { code: 'digest_required', action: 'publish_package' } },
       ],
     },
   ],
@@ -198,6 +202,27 @@ const twoApprovals: Step[] = [
   [/ALICE/, { code: 'already_voted', status: 'pending' }],
   [/BOB/, { status: 'approved', resolved_by: 'bob', approvals_given: 2, votes: [{ by: 'alice' }, { by: 'bob' }] }],
 ]
+
+t.test('examples put what matters into the details, so that no two acts have one digest', async (t) => {
+  const bodies = [...readme.matchAll(/ -d '(\{.*\})'/g)].map(([, body]) => JSON.parse(body!) as { items?: object[] })
+  const asked = bodies.flatMap((body) => body.items ?? [body]).filter((body) => 'description' in body) as Example[]
+  t.ok(asked.length > 10)
+  const acts = new Map<string, string>()
+  for (const { action, description, details = {}, requester = 'agent' } of asked) {
+    t.not(JSON.stringify(details), '{}', description)
+    const parts = { action, details: JSON.stringify(details), onBehalfOf: null, requester, sessionKey: '' }
+    const digest = digestOf(parts)
+    t.equal(acts.get(digest) ?? description, description, 'one digest is one act')
+    acts.set(digest, description)
+  }
+})
+
+interface Example {
+  action: string
+  description: string
+  details?: object
+  requester?: string
+}
 
 const withoutCurl = !canRun('curl') && 'there is no curl here'
 

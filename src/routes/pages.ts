@@ -10,10 +10,10 @@ import type { Decided, Decision, Remember, Voter } from '../service/decide.js'
 import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
 import { durations, unanswered } from '../web/always.js'
-import { takenDown } from '../web/approvals.js'
+import { recordedApproval } from '../web/approvals.js'
 import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
-import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../web/page.js'
+import { confirmationPage, listPage, messagePage, type Problem as FormProblem, signInPage } from '../web/page.js'
 import type { Api } from './api.js'
 import { type Auth, noKeyYet } from './auth.js'
 import { cookieOf, sessionCookie, setCookie } from './cookie.js'
@@ -49,7 +49,8 @@ interface Seen {
   /** Why they may not decide, whatever the confirmation. */
   obstacle: string | null
   isSignedIn: boolean
-  message?: ConfirmationPage['message']
+  /** Why a decision was not taken, and what was entered with it. */
+  refusal?: Refusal
   entered?: Fields
 }
 
@@ -60,7 +61,10 @@ const maxReason = 10_000
 const maxListed = 100
 const longestPollMs = 60_000
 
-export async function pageRoutes(app: Api, { service, auth, unsent, cursors, chance, isSecure }: PagesDeps): Promise<void> {
+export async function pageRoutes(
+  app: Api,
+  { service, auth, unsent, cursors, chance, isSecure }: PagesDeps,
+): Promise<void> {
   const { people } = service
   const sessions = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
@@ -242,16 +246,17 @@ export async function pageRoutes(app: Api, { service, auth, unsent, cursors, cha
   }
 
   function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): string {
-    const { confirmation, path, voter, obstacle, isSignedIn, message = null, entered = {} } = seen
+    const { confirmation, path, voter, obstacle, isSignedIn, refusal, entered = {} } = seen
     const now = service.now()
     const isOver = confirmation.resolution !== null
     const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
     // Whoever may not approve may still be allowed to deny.
     const why = obstacle ?? flawOf('deny')
     const { by, isProven } = voter
-    const done = takenDown(confirmation, by, isProven)
+    const done = recordedApproval(confirmation, by, isProven)
     const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
     const csrf = forms.tokenFor(request, reply, path)
+    const said = done === null ? null : { kind: 'done' as const, text: done }
     const draft = { verdict, reason, typed, duration, whom, details }
     const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), ...draft }
     return confirmationPage({
@@ -259,7 +264,8 @@ export async function pageRoutes(app: Api, { service, auth, unsent, cursors, cha
       confirmation,
       now,
       decision: isOver ? null : why === null ? { form } : { why },
-      message: message ?? (done === null ? null : { kind: 'done', text: done }),
+      message: refusal === undefined ? said : problemWith(refusal, typed),
+      draft: { reason, typed },
       stateUrl: isOver ? null : `${path}/state`,
       signInUrl: isSignedIn || people.isOpen() || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
       backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
@@ -271,7 +277,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, cursors, cha
     return signInPage({ csrf, next, problem, isOpen: people.isOpen() })
   }
 
-  /** What came of it is on the page itself, which is loaded anew; what did not is said above the form. */
+  /** What came of it is on the page itself, which is loaded anew; what did not is said at the form, or where it was. */
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -280,8 +286,7 @@ export async function pageRoutes(app: Api, { service, auth, unsent, cursors, cha
     look: () => Promise<Seen>,
   ): Promise<FastifyReply> {
     if (!isRefusal(result)) return goTo(reply, pathOf(request))
-    const message = { kind: 'problem' as const, text: result.sentence }
-    const text = render(request, reply, { ...(await look()), message, entered })
+    const text = render(request, reply, { ...(await look()), refusal: result, entered })
     return html(reply.code(problems[result.refused].status), text)
   }
 
@@ -337,7 +342,8 @@ function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, 
     return refuse('invalid_choice', `To approve always, choose ${topics}. Nothing was decided.`)
   }
   if (reason.length > maxReason || reason.includes('\0') || !reason.isWellFormed()) {
-    return refuse('invalid_choice', `The reason must be text of at most ${maxReason} characters. Nothing was decided.`)
+    const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
+    return refuse('invalid_choice', sentence, { field: 'reason' })
   }
   return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
 }
@@ -350,6 +356,19 @@ function readAlways({ duration = '', whom, details }: Fields): Remember {
     for: whom === 'anyone' ? 'anyone' : 'requester',
     isExact: details === 'exact',
   }
+}
+
+/** What is wrong with one field of the form is told beside it, in words for whoever fills it in. */
+function problemWith({ refused, sentence, extra }: Refusal, typed: string): FormProblem {
+  const kind = 'problem'
+  if (refused === 'typing_required') {
+    const what = typed.trim() === '' ? 'The name is missing' : 'This is not the name of the action'
+    return { kind, field: 'typed', text: `${what}. Type it exactly; nothing was decided.` }
+  }
+  if (refused === 'reason_required') {
+    return { kind, field: 'reason', text: 'The reason is missing, and the rule wants one. Nothing was decided.' }
+  }
+  return { kind, text: sentence, ...(extra.field === 'reason' ? { field: 'reason' } : {}) }
 }
 
 function noForm(): Problem {

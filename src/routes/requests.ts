@@ -25,7 +25,9 @@ const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<s
 
 /** The bound comes first, and what is beyond it is looked at no further. */
 const atMost = (field: string, max: number, schema: z.ZodString) =>
-  max === Infinity ? schema : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
+  max === Infinity
+    ? schema
+    : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
 
 const required = (field: string, max = Infinity) =>
   atMost(
@@ -217,11 +219,9 @@ const remember = z
 export const approveBody = optionalBody({
   approver: personName('approver').optional(),
   reason: reason.optional(),
-  remember: remember
-    .optional()
-    .meta({
-      description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
-    }),
+  remember: remember.optional().meta({
+    description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
+  }),
   typed_action: typedAction,
 })
 
@@ -243,9 +243,7 @@ export const grantBody = bodyObject({
     .min(1, "Field 'session_key' must not be empty; leave it out to cover everyone")
     .optional()
     .meta({ description: 'Leave it out to cover everyone.' }),
-  requester: required('requester', maxName)
-    .optional()
-    .meta({ description: 'Leave it out to cover whoever asks.' }),
+  requester: required('requester', maxName).optional().meta({ description: 'Leave it out to cover whoever asks.' }),
   when: when
     .optional()
     .meta({ description: 'Conditions on the details, as in the rules. Leave it out to cover whatever they are.' }),

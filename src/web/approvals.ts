@@ -29,12 +29,12 @@ export function bringsFurther({ terms, votes }: Confirmation, by: string): boole
 }
 
 /** What somebody is told whose approval stands while more are needed; null for everyone else. */
-export function takenDown(confirmation: Confirmation, by: string, isProven: boolean): string | null {
+export function recordedApproval(confirmation: Confirmation, by: string, isProven: boolean): string | null {
   const { votes, resolution, terms } = confirmation
   if (resolution !== null || !votes.some((vote) => vote.by === by && vote.verdict === 'approve')) return null
   const given = approvalsGiven(confirmation)
   const whose = isProven ? 'Your approval' : 'An approval from this page'
   const others = terms.approvals - given === 1 ? 'Somebody else' : `${terms.approvals - given} others`
   const next = stillNeeded(confirmation) ?? `${others} must approve too.`
-  return `${whose} is taken down: ${given} of ${terms.approvals}. ${next}`
+  return `${whose} is recorded: ${given} of ${terms.approvals}. ${next}`
 }

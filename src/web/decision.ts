@@ -5,6 +5,7 @@ import { approvalsGiven } from '../core/vote.js'
 import { alwaysFields, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
+import { flawBeside, noticeToRead } from './notice.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
@@ -25,6 +26,16 @@ export interface DecisionForm {
   details?: string
 }
 
+/** Why a decision was not taken, and which field of the form that is about, if one. */
+export interface Problem {
+  kind: 'problem'
+  text: string
+  field?: 'typed' | 'reason'
+}
+
+/** What the fields are called when the form is gone and what was written into them is left. */
+export const keptAs = { reason: 'The reason you had written', typed: 'The name you had typed' }
+
 interface Choice {
   verdict: string
   title: string
@@ -37,14 +48,18 @@ export function decisionForm(
   form: DecisionForm,
   now: number,
   otherWay: Markup | null,
+  problem: Problem | null,
 ): Markup {
   const { terms, action, digest, deadline } = confirmation
   const { whyNotApprove } = form
+  const general = problem !== null && problem.field === undefined ? problem : null
+  const flawOf = (field: 'typed' | 'reason') => (problem?.field === field ? problem.text : null)
   const mayApprove = whyNotApprove === null
   const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
   const choices = choicesFor(confirmation, form)
   return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
     <h2 id="decision-title">Your decision</h2>
+    ${general === null ? null : noticeToRead(general.text)}
     <p class="quiet">
       On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
       >. ${countdown(deadline, now)}, until ${moment(deadline)}.
@@ -62,8 +77,8 @@ export function decisionForm(
         ${choices.map((choice) => radio(choice, form.verdict))}
       </fieldset>
       ${choices.some(({ verdict }) => verdict === 'approve_always') ? alwaysFields(confirmation, asEntered(form)) : null}
-      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '') : null}
-      ${reasonField(reasonFor, !mayApprove, form.reason ?? '')}
+      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '', flawOf('typed')) : null}
+      ${reasonField(reasonFor, !mayApprove, form.reason ?? '', flawOf('reason'))}
       <button type="submit" id="send">Send decision</button>
     </form>
   </section>`
@@ -111,7 +126,7 @@ function onceEffect(confirmation: Confirmation, by: string): Markup {
   const { approvals } = confirmation.terms
   if (approvals === 1) return html`This once, exactly as shown here.`
   if (!bringsFurther(confirmation, by)) {
-    return html`Yours would be taken down, but would not bring this further: your groups have given what is needed of
+    return html`Yours would be recorded, but would not bring this further: your groups have given what is needed of
     them. ${written(stillNeeded(confirmation) ?? '')}`
   }
   const given = approvalsGiven(confirmation)
@@ -136,17 +151,20 @@ function radio({ verdict, title, effect }: Choice, entered: string | undefined):
   </label>`
 }
 
-function typedField(action: string, entered: string): Markup {
+function typedField(action: string, entered: string, flaw: string | null): Markup {
+  const { told, attributes } = flawBeside('typed', flaw)
   return html`<div class="field">
     <label for="typed">To approve, type the name of the action</label>
     <p class="hint" id="typed-hint">It is <code>${writtenLine(action)}</code>. Leave this empty to deny.</p>
+    ${told}
     <input
       type="text"
       id="typed"
       name="typed"
       value="${entered}"
       data-needed-for="approve"
-      aria-describedby="typed-hint"
+      data-kept-as="${keptAs.typed}"
+      ${attributes}
       autocomplete="off"
       autocapitalize="none"
       autocorrect="off"
@@ -155,20 +173,22 @@ function typedField(action: string, entered: string): Markup {
   </div>`
 }
 
-function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string): Markup {
+function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string, flaw: string | null): Markup {
+  const { told, attributes } = flawBeside('reason', flaw)
   const isAlways = reasonFor.includes('deny') && (isDenyOnly || reasonFor.includes('approve'))
   const need = isAlways ? 'required' : reasonFor.length > 0 ? `required to ${reasonFor[0]!}` : 'optional'
   // The parser drops a line break right after the tag, so one is given to it.
   return html`<div class="field">
     <label for="reason">Reason <span class="need">(${need})</span></label>
     <p class="hint" id="reason-hint">Kept in the record, and told to whoever asked.</p>
+    ${told}
     <textarea
       id="reason"
       name="reason"
       rows="3"
       data-needed-for="${reasonFor.join(' ')}"
-      ${isAlways ? html` required` : null}
-      aria-describedby="reason-hint"
+      data-kept-as="${keptAs.reason}"
+      ${isAlways ? html` required` : null}${attributes}
     >
 ${entered}</textarea>
   </div>`

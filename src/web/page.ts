@@ -1,16 +1,17 @@
 // The pages: one confirmation, the list of those that wait, signing in, and a message. Each is a whole document.
 import { statusOf } from '../core/confirmation.js'
 import { shortDigest } from '../core/digest.js'
-import type { Confirmation, Terms } from '../core/model.js'
+import { type Confirmation, defaultTerms, type Terms } from '../core/model.js'
 import { cut, visibleLine } from '../core/text.js'
 import { approvalsGiven } from '../core/vote.js'
-import { type DecisionForm, decisionForm } from './decision.js'
+import { type DecisionForm, decisionForm, keptAs, type Problem } from './decision.js'
 import { detailsTree } from './details.js'
 import { excerpt, html, type Markup, named, type Part, written, writtenLine } from './html.js'
-import { standing, statusWords, votesList } from './standing.js'
+import { notice, noticeToRead } from './notice.js'
+import { outcome, standing, statusWords, votesList } from './standing.js'
 import { countdown, moment } from './time.js'
 
-export type { DecisionForm } from './decision.js'
+export type { DecisionForm, Problem } from './decision.js'
 
 /** What is around every page. */
 export interface Frame {
@@ -28,8 +29,10 @@ export interface ConfirmationPage extends Frame {
   now: number
   /** The form, or why there is none (a sentence), or null when it is resolved. */
   decision: { form: DecisionForm } | { why: string } | null
-  /** What just happened: a problem to mend, or a word of success. */
-  message: { kind: 'problem' | 'done'; text: string } | null
+  /** What just happened: a word of success, said above everything, or a problem, said at the form or where it was. */
+  message: Problem | { kind: 'done'; text: string } | null
+  /** What was written into a form that is gone. */
+  draft?: { reason: string; typed: string }
   /** Asked by the script with ?version=N&wait=60, answers JSON {version}; another version renews the page. */
   stateUrl: string | null
   /** Where whoever cannot approve here can sign in for it; null: they are, or nobody needs to. */
@@ -39,13 +42,14 @@ export interface ConfirmationPage extends Frame {
 }
 
 export function confirmationPage(view: ConfirmationPage): string {
-  const { confirmation, now, decision, message, stateUrl, signInUrl, backUrl } = view
+  const { confirmation, now, decision, message, draft, stateUrl, signInUrl, backUrl } = view
   const { id, version, action, description, details, deadline, terms } = confirmation
   const status = statusOf(confirmation)
   const form = decision !== null && 'form' in decision ? decision.form : null
   const why = decision !== null && 'why' in decision ? decision.why : null
+  const problem = message?.kind === 'problem' ? message : null
   const main = html`${backUrl === null ? null : html`<nav class="back" aria-label="Back"><a href="${backUrl}">All that wait</a></nav>`}
-    ${message === null ? null : notice(message.kind, message.text)}
+    ${message?.kind === 'done' ? notice('done', message.text) : null}
     <article data-confirmation="${id}" data-version="${version}" data-state="${stateUrl ?? ''}">
       <p class="chips">
         ${
@@ -75,15 +79,15 @@ export function confirmationPage(view: ConfirmationPage): string {
         ${detailsTree(details)}
       </section>
       ${facts(confirmation)} ${votesList(confirmation)}
-      ${form === null ? null : decisionForm(confirmation, form, now, signInLink(signInUrl))}
       ${
-        why === null
-          ? null
-          : html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
-              <h2 id="decision-title">Your decision</h2>
-              <p>${written(why)}</p>
-              ${signInLink(signInUrl)}
+        form === null
+          ? html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
+              <h2 id="decision-title">${why === null ? 'Outcome' : 'Your decision'}</h2>
+              ${problem === null ? null : noticeToRead(problem.text)}
+              ${why === null ? outcome(confirmation) : html`<p>${written(why)}</p>`}
+              ${why === null ? null : signInLink(signInUrl)} ${draft === undefined ? null : keptDraft(draft)}
             </section>`
+          : decisionForm(confirmation, form, now, signInLink(signInUrl), problem)
       }
     </article>
     <noscript
@@ -130,12 +134,13 @@ export function listPage(view: ListPage): string {
 }
 
 function listItem(confirmation: Confirmation, url: string, now: number) {
-  const { action, description, requester, terms, deadline } = confirmation
+  const { action, description, requester, onBehalfOf, terms, deadline } = confirmation
+  const behalf = onBehalfOf === null ? null : html`, for ${named(onBehalfOf)} as it says`
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
     <p class="excerpt">${excerpt(description, 160)}</p>
-    <p class="quiet">${riskChip(terms)} ${countdown(deadline, now)} · asked by ${named(requester)}${need}</p>
+    <p class="quiet">${riskChip(terms)} ${countdown(deadline, now)} · asked by ${named(requester)}${behalf}${need}</p>
   </li>`
 }
 
@@ -188,18 +193,31 @@ export function messagePage(view: MessagePage): string {
   return page(view, cut(visibleLine(title), 80), main, null)
 }
 
+/** What was written into a form that is gone, to be read and copied. */
+function keptDraft({ reason, typed }: { reason: string; typed: string }): Part {
+  return [
+    reason.trim() === ''
+      ? null
+      : // The parser drops a line break right after the tag, so one is given to it.
+        html`<div class="field">
+          <label for="reason">${keptAs.reason}</label>
+          <textarea id="reason" rows="3" readonly>${`\n${reason}`}</textarea>
+        </div>`,
+    typed.trim() === ''
+      ? null
+      : html`<div class="field">
+          <label for="typed">${keptAs.typed}</label>
+          <input type="text" id="typed" value="${typed}" readonly />
+        </div>`,
+  ]
+}
+
 function signInLink(url: string | null): Markup | null {
   return url === null ? null : html`<p class="more"><a href="${url}">Sign in with a key of your own</a></p>`
 }
 
-function notice(kind: 'problem' | 'done', text: string): Markup {
-  const role = kind === 'problem' ? 'alert' : 'status'
-  return html`<div class="notice ${kind}" role="${role}">
-    <p><span class="mark" aria-hidden="true">${kind === 'problem' ? '!' : '✓'}</span> ${written(text)}</p>
-  </div>`
-}
-
-function riskChip({ risk }: Terms): Markup {
+function riskChip({ rule, risk }: Terms): Markup {
+  if (rule === defaultTerms.rule) return html`<span class="chip">Risk not assessed: no rule</span>`
   return html`<span class="chip risk-${risk}"
     >${risk === 'high' ? html`<span class="mark" aria-hidden="true">▲</span> ` : null}${riskWords[risk]}</span
   >`
@@ -212,6 +230,7 @@ function facts({
   digest,
   requester,
   requestedAs,
+  onBehalfOf,
   sessionKey,
   terms,
   createdAt,
@@ -223,8 +242,21 @@ function facts({
       'Requester',
       html`${named(requester)}${requestedAs === null ? null : html`<br /><span class="claim">says it acts as ${named(requestedAs)}, which is not verified</span>`}`,
     ],
+    ...(onBehalfOf === null
+      ? []
+      : [
+          [
+            'On behalf of',
+            html`${named(onBehalfOf)}<br /><span class="claim">as the requester says, which is not verified</span>`,
+          ] as [string, Part],
+        ]),
     ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : writtenLine(sessionKey)],
-    ['Rule', html`${writtenLine(terms.rule)}, ${riskWords[terms.risk].toLowerCase()}`],
+    [
+      'Rule',
+      terms.rule === defaultTerms.rule
+        ? html`none is about this action, so nobody has assessed its risk`
+        : html`${writtenLine(terms.rule)}, ${riskWords[terms.risk].toLowerCase()}`,
+    ],
     ['Approvals needed', approvalsNeeded(terms)],
     ['May decide', mayDecide(terms)],
     ['Asked', moment(createdAt)],
@@ -236,8 +268,9 @@ function facts({
       html`<code class="digest" translate="no"
           ><b>${shortDigest(digest)}</b>${inSixteens(digest.slice(shortDigest(digest).length))}</code
         ><br /><span class="hint"
-          >SHA-256 over action, details, requester and session. Messages show its first ${shortDigest(digest).length}
-          digits.</span
+          >SHA-256 over action, details,${onBehalfOf === null ? '' : ' on whose behalf,'} requester and
+          session.${terms.needsDigest ? ' Whoever acts must present it.' : ''} Messages show its first
+          ${shortDigest(digest).length} digits.</span
         >`,
     ],
   ]

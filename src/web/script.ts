@@ -54,14 +54,17 @@ export const script = `'use strict'
   // before.
   function show(from, fresh) {
     const hadChoice = form !== null && form.querySelector('[name=verdict]:checked') !== null
+    const wasDeciding = form !== null && isInSight(form)
+    const copySelection = copyDraft(fresh)
     const focused = document.activeElement
     const focus = counterpart(focused, fresh)
     const anchor = focus !== null && isInSight(focused) ? [focused, focus] : headingInSight(fresh)
     const place = scrollY
     const before = anchor === null ? 0 : top(anchor[0])
     copyFolds(fresh)
-    const copySelection = copyDraft(fresh)
     const wasInside = main.contains(focused)
+    const instead = focused.closest('#decision') === null ? null : fresh.querySelector('#decision')
+    if (form !== null) holdPlace(form.closest('#decision'), fresh.querySelector('#decision'))
 
     main.replaceWith(fresh)
     document.title = from.title
@@ -73,12 +76,20 @@ export const script = `'use strict'
     history.replaceState(null, '', location.href)
     look()
     if (article !== null) tellOfChange(hadChoice)
-    if (wasInside) (focus === null ? main : focus).focus({ preventScroll: true })
+    if (wasInside) (focus || instead || main).focus({ preventScroll: true })
     copySelection()
     scrollTo(0, place === 0 || anchor === null ? place : scrollY + top(anchor[1]) - before)
+    // Whoever was deciding sees where the form was how it ended.
+    const outcome = main.querySelector('.outcome')
+    if (wasDeciding && outcome !== null) outcome.scrollIntoView({ block: 'nearest' })
   }
 
   const top = (element) => element.getBoundingClientRect().top
+
+  // As high as it was, so that a page that ends there does not get shorter under whoever reads it.
+  function holdPlace(old, place) {
+    if (place !== null && place.querySelector('form') === null) place.style.minHeight = old.offsetHeight + 'px'
+  }
 
   function isInSight(element) {
     const { top, bottom } = element.getBoundingClientRect()
@@ -110,13 +121,27 @@ export const script = `'use strict'
 
   // The cursor can be put back only when the field is on the page.
   function copyDraft(fresh) {
-    const fields = form === null ? [] : [...form.querySelectorAll('#reason, #typed')]
-    const pairs = fields.map((one) => [one, counterpart(one, fresh)])
+    const fields = [...main.querySelectorAll('#reason, #typed')]
+    const pairs = fields.map((one) => [one, counterpart(one, fresh) || keep(one, fresh)])
     for (const [old, field] of pairs) if (field !== null) field.value = old.value
     const focused = pairs.find(([old, field]) => old === document.activeElement && field !== null)
     if (focused === undefined) return () => {}
     const [{ selectionStart, selectionEnd }, field] = focused
     return () => field.setSelectionRange(selectionStart, selectionEnd)
+  }
+
+  // A form that is gone leaves what was written into it, to be copied.
+  function keep(old, fresh) {
+    const place = fresh.querySelector('#decision')
+    if (place === null || old.value.trim() === '') return null
+    const kept = old.closest('.field').cloneNode(true)
+    const field = kept.querySelector('#' + old.id)
+    if (old.dataset.keptAs) kept.querySelector('label').textContent = old.dataset.keptAs
+    for (const one of kept.querySelectorAll('.hint, .flaw')) one.remove()
+    for (const name of ['name', 'required', 'aria-invalid', 'aria-describedby']) field.removeAttribute(name)
+    field.readOnly = true
+    place.append(kept)
+    return field
   }
 
   function tellOfChange(hadChoice) {

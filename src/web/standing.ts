@@ -52,6 +52,17 @@ export function standing(confirmation: Confirmation): Markup | null {
   </div>`
 }
 
+/** Where the form was: how it ended, in short. */
+export function outcome({ resolution, votes }: Confirmation): Markup | null {
+  if (resolution === null) return null
+  const { status, reason } = resolution
+  return html`<div class="outcome ${status}">
+    <p class="verdict"><span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b></p>
+    <p>${sentences[status](resolution, votes)}</p>
+    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
+  </div>`
+}
+
 function alsoWhitelisted(confirmation: Confirmation, by: string, remembered: Remembered): Markup {
   return html`<p>
     ${named(by)} also whitelisted ${covered(confirmation, remembered)}. To take that back:

@@ -105,7 +105,7 @@ noscript p { margin-top: 1.5rem; font-size: 0.875rem; }
 
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 summary:focus-visible, h2 a:focus-visible { outline-offset: -3px; }
-main:focus, .decision:focus { outline: none; }
+main:focus, .decision:focus, #problem:focus { outline: none; }
 
 /* Frame */
 
@@ -157,7 +157,9 @@ section { margin-top: 2rem; }
 
 .standing { padding: 0.875rem 1rem; border: 1px solid var(--edge); border-left-width: 5px; border-radius: 0.375rem; background: var(--surface); }
 .standing p + p { margin-top: 0.25rem; }
-.standing .verdict { font-size: 1.1875rem; }
+.standing .verdict, .outcome .verdict { font-size: 1.1875rem; }
+/* With its heading, where it is scrolled to. */
+.outcome { scroll-margin: 4rem 0 1rem; }
 .standing.approved, .standing.auto_approved { border-color: var(--good); background: var(--good-paper); }
 .standing.denied { border-color: var(--bad); background: var(--bad-paper); }
 .approved .mark, .auto_approved .mark, .choice.approve .mark, .notice.done .mark { color: var(--good); }
@@ -234,6 +236,7 @@ form:not(:has(#choice-approve_always:checked)) .always { display: none; }
 .field { margin-top: 1.25rem; }
 .field label { display: block; font-weight: 600; }
 .need { color: var(--quiet); font-weight: 400; }
+.flaw { color: var(--bad); font-weight: 600; }
 input[type='text'], input[type='password'], textarea {
   width: 100%;
   min-height: 2.75rem;
@@ -247,6 +250,8 @@ input[type='text'], input[type='password'], textarea {
 }
 input[type='text'] { font-family: var(--mono); }
 textarea { resize: vertical; }
+input[aria-invalid='true'], textarea[aria-invalid='true'] { border: 2px solid var(--bad); }
+input[readonly], textarea[readonly] { background: var(--sunk); }
 
 button {
   min-height: 3rem;

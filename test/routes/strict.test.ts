@@ -9,10 +9,18 @@ const ambiguous: [what: string, body: string, error: RegExp][] = [
   ['too large', '{"action":"a","description":"d","details":{"x":1e400}}', /1e400 at details\.x /],
   ['too small', '{"action":"a","description":"d","details":{"x":1e-400}}', /1e-400 at details\.x /],
   ['a name twice', '{"action":"a","action":"b","description":"d"}', /'action' stands twice in the body/],
-  ['spelt differently', '{"action":"a","description":"d","details":{"to":1,"\\u0074o":2}}', /'to' stands twice at details/],
+  [
+    'spelt differently',
+    '{"action":"a","description":"d","details":{"to":1,"\\u0074o":2}}',
+    /'to' stands twice at details/,
+  ],
   ['no field at all', '{"action":"a","description":"d","x":1e400}', /1e400 at x /],
   ['timeout twice', '{"action":"a","description":"d","timeout_seconds":60,"timeout_seconds":90}', /stands twice/],
-  ['not that timeout', '{"action":"a","description":"d","details":{"timeout_seconds":1e400}}', /details\.timeout_seconds/],
+  [
+    'not that timeout',
+    '{"action":"a","description":"d","details":{"timeout_seconds":1e400}}',
+    /details\.timeout_seconds/,
+  ],
 ]
 t.test('JSON that can be read in two ways is refused, with the place and what to do', async (t) => {
   const { call, events } = await build(t)
@@ -108,7 +116,7 @@ t.test('a field that does not exist is refused, with the closest there is, and n
   t.same(await events(), [])
 })
 
-t.test("what is missing is said before what does not exist, and that before what is wrong with the rest", async (t) => {
+t.test('what is missing is said before what does not exist, and that before what is wrong with the rest', async (t) => {
   const { call } = await build(t)
   t.match(await call('POST', '/confirm', { detials: {} }), { body: { error: "Field 'action' is required" } })
   t.match(await call('POST', '/confirm', { action: 'a', detials: {}, details: 5 }), {
@@ -245,5 +253,5 @@ function openApiOf({ openapi }: Built): Record<string, Record<string, { body?: S
 function objectsIn(schema: unknown, place = ''): [place: string, schema: Schema][] {
   if (typeof schema !== 'object' || schema === null) return []
   const inner = Object.entries(schema).flatMap(([key, one]) => objectsIn(one, `${place}/${key}`))
-  return 'type' in schema && schema.type === 'object' ? [[place, schema as Schema], ...inner] : inner
+  return 'type' in schema && schema.type === 'object' ? [[place, schema], ...inner] : inner
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
 import type { Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
-import { takenDown } from '../../src/web/approvals.js'
+import { recordedApproval } from '../../src/web/approvals.js'
 import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
@@ -153,7 +153,7 @@ t.test('where somebody cannot approve, there is a way to sign in', async (t) => 
 t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
   const effect = (confirmation: Confirmation, by: string) =>
     /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
-  const idle = /Yours would be taken down, but would not bring this further/
+  const idle = /Yours would be recorded, but would not bring this further/
   t.match(effect(seated('ann'), 'bo'), idle)
   t.match(effect(seated('ann'), 'bo'), /Still needed: 2 from operations\./)
   t.match(effect(seated('ann'), 'dan'), /Yours is one of 3 approvals that are needed; 1 so far/)
@@ -183,14 +183,17 @@ t.test('whoever has approved is told how far it is, until it is decided', async 
   })
   const denier = { ...plain(2), votes: [vote('ann', { verdict: 'deny' })] }
   t.equal(
-    takenDown(plain(2, 'ann'), 'ann', true),
-    'Your approval is taken down: 1 of 2. Somebody else must approve too.',
+    recordedApproval(plain(2, 'ann'), 'ann', true),
+    'Your approval is recorded: 1 of 2. Somebody else must approve too.',
   )
-  t.equal(takenDown(plain(3, 'ann'), 'ann', true), 'Your approval is taken down: 1 of 3. 2 others must approve too.')
-  t.match(takenDown(plain(2, 'page'), 'page', false), /^An approval from this page is taken down: 1 of 2\. /)
-  t.match(takenDown(seated('bo', 'ann'), 'ann', true), /taken down: 1 of 3\. Still needed: 2 from operations\.$/)
+  t.equal(
+    recordedApproval(plain(3, 'ann'), 'ann', true),
+    'Your approval is recorded: 1 of 3. 2 others must approve too.',
+  )
+  t.match(recordedApproval(plain(2, 'page'), 'page', false), /^An approval from this page is recorded: 1 of 2\. /)
+  t.match(recordedApproval(seated('bo', 'ann'), 'ann', true), /recorded: 1 of 3\. Still needed: 2 from operations\.$/)
   for (const of of [plain(2), plain(2, 'bo'), denier, resolved(plain(2, 'ann', 'bo'), 'approved', 'bo')])
-    t.equal(takenDown(of, 'ann', true), null)
+    t.equal(recordedApproval(of, 'ann', true), null)
 })
 
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
@@ -346,12 +349,90 @@ t.test('an approval says what became of it', async (t) => {
   }
 })
 
-t.test('what just happened is said first, a problem as an alert', async (t) => {
+t.test(
+  'a word of success is said first, and a problem at the form, or where it was, which is then looked at',
+  async (t) => {
+    t.match(
+      render(denied, { message: { kind: 'done', text: 'Sent.' } }),
+      /class="notice done" role="status"[^]*<article/,
+    )
+    const problem = { kind: 'problem', text: 'A <reason> is needed.' } as const
+    for (const of of [deploy, denied]) {
+      const page = render(of, { message: problem })
+      t.match(page, /id="decision"[^]*autofocus><div class="notice problem" role="alert"[^]*A &lt;reason&gt;/)
+      t.equal([...page.matchAll(/autofocus/g)].length, 1)
+      t.notMatch(render(of), 'autofocus')
+    }
+  },
+)
+
+t.test('what is wrong with a field is told beside it, the field says so, and it is looked at', async (t) => {
+  const strict = example({}, { mustType: true, reasonFor: ['approve'] })
+  for (const field of ['typed', 'reason'] as const) {
+    const page = render(strict, { message: { kind: 'problem', text: 'Not <this>.', field } })
+    const [tag] = new RegExp(`<(input|textarea)[^>]*id="${field}"[^>]*>`).exec(page)!
+    t.match(tag, ` aria-invalid="true" aria-describedby="${field}-flaw ${field}-hint" autofocus`)
+    t.match(
+      page,
+      new RegExp(`<p class="flaw" id="${field}-flaw">[^]{0,200}Not &lt;this&gt;[^]{0,40}</p>\\s*${tag.slice(0, 5)}`),
+    )
+    t.equal([...page.matchAll(/aria-invalid/g)].length, 1)
+    t.equal([...page.matchAll(/autofocus/g)].length, 1)
+    t.notMatch(page, 'role="alert"', 'once is enough')
+  }
+})
+
+t.test('where the form was stands how it ended, and what was written into it', async (t) => {
+  const place = (page: string) => page.slice(page.indexOf('id="decision"'))
+  const draft = { reason: '\n</textarea><b>', typed: '"><i>' }
+  for (const of of [denied, resolved(example(), 'expired', 'system:timeout')]) {
+    t.match(wordsOf(place(render(of))), of === denied ? /Outcome ✕ Denied By paul\.weber at/ : /Outcome – Expired At/)
+    t.notMatch(place(render(of)), 'readonly', 'nothing was written')
+    const page = place(render(of, { draft }))
+    t.match(page, /<textarea id="reason"[^>]* readonly[^>]*>\n\n&lt;\/textarea&gt;&lt;b&gt;<\/textarea>/)
+    t.match(page, /<input type="text" id="typed" value="&quot;&gt;&lt;i&gt;" readonly/)
+    t.notMatch(page, /name="(reason|typed|verdict)"/, 'nothing of it can be sent')
+  }
+  const why = place(render(deploy, { decision: { why: 'Somebody else must.' }, draft }))
+  t.match(why, /Somebody else must\.[^]*readonly/)
+})
+
+t.test('without a rule nothing is said about the risk but that nobody assessed it', async (t) => {
+  for (const page of [render(example()), listPage({ ...frame, ...listed(example()) })]) {
+    t.match(wordsOf(page), 'Risk not assessed: no rule')
+    t.notMatch(page, /normal risk/i)
+  }
+  t.match(wordsOf(render(example())), 'Rule none is about this action, so nobody has assessed its risk')
+  for (const page of [
+    render(example({}, { rule: 'mail' })),
+    listPage({ ...frame, ...listed(example({}, { rule: 'mail' })) }),
+  ]) {
+    t.match(wordsOf(page), 'Normal risk')
+    t.notMatch(page, 'not assessed')
+  }
+})
+
+t.test('for whom it says it acts is shown as its word', async (t) => {
+  const named = example({ onBehalfOf: 'Ann\u202e <b>' })
+  t.match(wordsOf(render(named)), 'On behalf of Ann[U+202E] <b> as the requester says, which is not verified')
+  t.match(wordsOf(render(named)), 'SHA-256 over action, details, on whose behalf, requester and session.')
   t.match(
-    render(deploy, { message: { kind: 'problem', text: 'A <reason> is needed.' } }),
-    /role="alert"[\s\S]*A &lt;reason&gt;/,
+    wordsOf(listPage({ ...frame, ...listed(named) })),
+    'asked by newsletter-agent, for Ann[U+202E] <b> as it says',
   )
-  t.match(render(denied, { message: { kind: 'done', text: 'Sent.' } }), /class="notice done" role="status"/)
+  t.notMatch(wordsOf(render(example())), /behalf/)
+})
+
+t.test('the page says where whoever acts must present the digest', async (t) => {
+  t.match(wordsOf(render(example({}, { needsDigest: true }))), 'session. Whoever acts must present it.')
+  t.notMatch(wordsOf(render(example())), 'must present it')
+})
+
+const listed = (confirmation: Confirmation) => ({
+  items: [{ confirmation, url: '/c/1' }],
+  now: askedAt,
+  moreUrl: null,
+  startUrl: null,
 })
 
 t.test('the list shows what waits, next deadline first', async (t) => {
@@ -591,7 +672,7 @@ t.test('two different texts never make the same page', async () => {
 
 /** The places where a confirmation holds what others wrote. */
 function placesOf(text: string): string[] {
-  return Array.from({ length: 15 }, () => text)
+  return Array.from({ length: 16 }, () => text)
 }
 
 /** A confirmation that says nothing but these texts, one in each place. */
@@ -599,7 +680,7 @@ function saying(...given: string[]): Confirmation {
   const texts = given.length === 1 ? placesOf(given[0]!) : given
   const [action, description, key, value, requester, requestedAs, session, callback, rule, group, member, ...rest] =
     texts as [string, ...string[]]
-  const [by, reason, comment, item] = rest
+  const [by, reason, comment, item, behalf] = rest
   // A prefix keeps keys apart, and names from being none.
   return {
     ...example(
@@ -609,6 +690,7 @@ function saying(...given: string[]): Confirmation {
         details: JSON.stringify({ [`x${key}`]: value, nested: { [`y${key}`]: [item, [], {}] } }),
         requester: `x${requester}`,
         requestedAs: `x${requestedAs}`,
+        onBehalfOf: `x${behalf}`,
         sessionKey: `x${session}`,
         callbackUrl: callback!,
       },

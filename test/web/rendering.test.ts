@@ -7,7 +7,7 @@ import type { Confirmation } from '../../src/core/model.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { until } from '../support.js'
 import { launch, serve, type Site, withoutBrowser } from './browser.js'
-import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, pageOf, resolved } from './examples.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { width: 390, height: 844 }
@@ -40,13 +40,16 @@ const pages: Record<string, string> = {
   '/typed': confirmationPage(
     pageOf(example({}, { mustType: true, reasonFor: ['approve', 'deny'] }), {
       isOpen: true,
-      message: { kind: 'problem', text: 'To approve, type the name of the action.' },
+      message: { kind: 'problem', text: 'To approve, type the name of the action.', field: 'typed' },
     }),
   ),
   '/always': confirmationPage(
     pageOf(example(), { decision: { form: formOf({ verdict: 'approve_always', whom: 'requester' }) } }),
   ),
-  '/denied': confirmationPage(pageOf(denied, { message: { kind: 'done', text: 'Your decision was taken down.' } })),
+  '/denied': confirmationPage(pageOf(denied, { message: { kind: 'done', text: 'Your decision is recorded.' } })),
+  '/late': confirmationPage(
+    pageOf(denied, { message: { kind: 'problem', text: 'Too late.' }, draft: { reason: 'I was', typed: 'pay_' } }),
+  ),
   '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
   '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
   '/list': listPage({
@@ -214,7 +217,9 @@ browserTest('a screen reader meets names, groups and roles', async (t) => {
   }
   await page.getByRole('textbox', { name: 'To approve, type the name of the action' }).waitFor()
   await page.getByRole('textbox', { name: 'Reason (required)' }).waitFor()
-  await page.getByRole('alert').waitFor()
+  const wrong = page.locator('[aria-invalid=true]')
+  t.equal(await wrong.getAttribute('aria-describedby'), 'typed-flaw typed-hint')
+  t.match(await page.locator('#typed-flaw').innerText(), 'To approve, type the name of the action.')
   t.equal(await page.getByRole('timer').count(), 2)
   t.equal(await page.getByRole('main').count(), 1)
   t.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'send_newsletter')
@@ -394,6 +399,92 @@ browserTest('when somebody else was first the page shows it by itself, and keeps
   t.equal(await page.locator('.skip').getAttribute('href'), '#main', 'there is no form to skip to')
   t.equal(shown.loads, 3)
   await state.end(page)
+})
+
+browserTest(
+  'when it ends while somebody decides, the outcome is where the form was, with what was written',
+  async (t) => {
+    const strict = example(
+      { details: JSON.stringify({ lines: Array.from({ length: 60 }, (_, line) => line) }) },
+      { mustType: true },
+    )
+    for (const [path, status] of [
+      ['/ends', 'denied'],
+      ['/lapses', 'expired'],
+    ] as const) {
+      const shown = live(path, strict, { stateUrl: `${path}/state` })
+      const state = bell(`${path}/state`, () => shown.confirmation.version)
+      const page = await open(t, path, { viewport: phone })
+      await page.getByRole('radio', { name: 'Approve', exact: true }).check()
+      await page.getByRole('textbox', { name: 'To approve' }).fill('send_news')
+      const reason = page.getByRole('textbox', { name: 'Reason' })
+      await reason.fill('I was just <writing>\nthis')
+      for (let steps = 0; steps < 4; steps++) await page.keyboard.press('ArrowLeft')
+      const before = Math.round((await reason.boundingBox())!.y)
+      shown.confirmation = { ...resolved(strict, status, 'paul'), version: 9 }
+      await state.ring()
+      const outcome = page.locator('#decision .outcome')
+      await outcome.waitFor()
+      t.match(await outcome.innerText(), status === 'denied' ? /Denied\s+By paul/ : /Expired/)
+      const box = (await outcome.boundingBox())!
+      t.ok(box.y >= 0 && box.y + box.height <= phone.height, 'it is in sight')
+      const kept = page.getByRole('textbox', { name: 'The reason you had written' })
+      t.equal(await kept.inputValue(), 'I was just <writing>\nthis')
+      t.equal(Math.round((await kept.boundingBox())!.y), before, 'what is looked at has not moved')
+      t.equal(await page.evaluate('document.activeElement.id'), 'reason')
+      t.equal(await page.evaluate('document.activeElement.selectionStart'), 'I was just <writing>\nthis'.length - 4)
+      t.equal(await page.getByRole('textbox', { name: 'The name you had typed' }).inputValue(), 'send_news')
+      await page.keyboard.type('x')
+      t.equal(await kept.inputValue(), 'I was just <writing>\nthis', 'it is to be copied, not to be written on')
+      await state.end(page)
+    }
+  },
+)
+
+browserTest('where nothing was written, the outcome alone takes the place of the form, and the focus', async (t) => {
+  const lines = Array.from({ length: 60 }, (_, line) => line)
+  const plain = example({ details: JSON.stringify({ lines }) })
+  const shown = live('/unwritten', plain, { stateUrl: '/unwritten/state' })
+  const state = bell('/unwritten/state', () => shown.confirmation.version)
+  const page = await open(t, '/unwritten', { viewport: phone })
+  await page.locator('#send').scrollIntoViewIfNeeded()
+  await page.locator('#send').focus()
+  shown.confirmation = { ...resolved(plain, 'denied', 'paul'), version: 9 }
+  await state.ring()
+  const outcome = page.locator('#decision .outcome')
+  await outcome.waitFor()
+  const box = (await outcome.boundingBox())!
+  t.ok(box.y >= 0 && box.y + box.height <= phone.height, 'it is in sight')
+  t.equal(await page.evaluate('document.activeElement.id'), 'decision')
+  t.equal(await page.getByRole('textbox').count(), 0)
+  await state.end(page)
+})
+
+browserTest('a problem with a field is looked at, with JavaScript and without', async (t) => {
+  const lines = Array.from({ length: 60 }, (_, line) => line)
+  const strict = example({ details: JSON.stringify({ lines }) }, { mustType: true })
+  const problem = { kind: 'problem', text: 'This is not the name.' } as const
+  const answers = {
+    '/wrong': confirmationPage(
+      pageOf(strict, { message: { ...problem, field: 'typed' }, decision: { form: formOf({ typed: 'send' }) } }),
+    ),
+    '/unchosen': confirmationPage(pageOf(strict, { message: problem })),
+    '/too-late': confirmationPage(pageOf(resolved(strict, 'denied', 'paul'), { message: problem })),
+  }
+  for (const [path, text] of Object.entries(answers)) {
+    site.pages.set(path, text)
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await open(t, path, { viewport: phone, javaScriptEnabled })
+      const told = page.getByText('This is not the name.')
+      await until(async () => {
+        const { y } = (await told.boundingBox())!
+        return y >= 0 && y < phone.height
+      })
+      const focused = page.locator(':focus')
+      t.equal(await focused.getAttribute('id'), path === '/wrong' ? 'typed' : 'problem', path)
+      if (path === '/wrong') t.equal(await focused.inputValue(), 'send')
+    }
+  }
 })
 
 browserTest(
