@@ -221,15 +221,15 @@ function facts({
   const rows: [string, Part][] = [
     [
       'Requester',
-      html`${named(requester)}${requestedAs === null ? null : html`<br /><span class="claim">says it acts as ${named(requestedAs)}, which is not verified</span>`}`,
+      html`${verbatim(named(requester))}${requestedAs === null ? null : html`<br /><span class="claim">says it acts as ${verbatim(named(requestedAs))}, which is not verified</span>`}`,
     ],
-    ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : writtenLine(sessionKey)],
+    ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : verbatim(writtenLine(sessionKey))],
     ['Rule', html`${writtenLine(terms.rule)}, ${riskWords[terms.risk].toLowerCase()}`],
     ['Approvals needed', approvalsNeeded(terms)],
     ['May decide', mayDecide(terms)],
     ['Asked', moment(createdAt)],
     ['Deadline', moment(deadline)],
-    ...(callbackUrl === null ? [] : [['Outcome goes to', writtenLine(callbackUrl)] as [string, Part]]),
+    ...(callbackUrl === null ? [] : [['Outcome goes to', verbatim(writtenLine(callbackUrl))] as [string, Part]]),
     ['ID', html`<code>${writtenLine(id)}</code>`],
     [
       'Digest',
@@ -253,6 +253,11 @@ function facts({
       )}
     </dl>
   </section>`
+}
+
+/** What an agent chose, where each character counts. */
+function verbatim(text: Markup): Markup {
+  return html`<span class="verbatim">${text}</span>`
 }
 
 function approvalsNeeded({ approvals, seats }: Terms): Markup {
