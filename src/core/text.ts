@@ -383,17 +383,17 @@ export function sayLength(text: string): string | null {
 
 /**
  * Cuts visible text to at most so many UTF-16 units and lines, never inside a character or an escape, with a mark that says
- * how much is missing.
+ * how much is missing. `left` is how much was left out of it before.
  */
-export function cut(shown: string, limit: number, lines = Infinity): string {
+export function cut(shown: string, limit: number, lines = Infinity, left = 0): string {
   const room = lines === Infinity ? shown.length : endOfLine(shown, lines)
-  if (shown.length <= limit && room === shown.length) return shown
+  if (shown.length <= limit && room === shown.length && left === 0) return shown
   const tail = (missing: number) => `… \\{cut: ${missing} more characters}`
   // One for the end of an isolate.
-  const end = Math.max(0, Math.min(room, limit - tail(shown.length).length - 1))
+  const end = Math.max(0, Math.min(room, limit - tail(shown.length + left).length - 1))
   const kept = shown.slice(0, end).replace(/[\ud800-\udbff]$|(?<!\\)((?:\\\\)*)\\(?:u?\{[^}]*|u)?$/, '$1')
   const isOpen = kept.lastIndexOf('\u2067') > kept.lastIndexOf('\u2069')
-  return `${kept}${isOpen ? '\u2069' : ''}${tail(shown.length - kept.length)}`
+  return `${kept}${isOpen ? '\u2069' : ''}${tail(shown.length - kept.length + left)}`
 }
 
 function endOfLine(text: string, lines: number): number {

@@ -107,18 +107,22 @@ export interface Facts {
 /** Of each: two screens of a phone. */
 const mostLines = 60
 
+/** Nobody waits while more of a description is looked through for what would fit. */
+const mostLooked = 20_000
+
 /** `adapt` is what a chat changes in visible text, before it is cut. */
 export function factsOf(notice: Notice, share: Share, adapt = (shown: string): string => shown): Facts {
   let isWhole = true
-  const fit = (shown: string, limit: number) => {
-    const text = cut(shown, limit, mostLines)
+  const fit = (shown: string, limit: number, left = 0) => {
+    const text = cut(shown, limit, mostLines, left)
     isWhole &&= text === shown
     return text
   }
   const name = (text: string, limit = share.name) => fit(adapt(visibleLine(text)), limit)
   const hasDetails = notice.details !== '{}'
   const details = hasDetails ? adapt(visibleJson(notice.details, 1)) : ''
-  const description = adapt(visible(notice.description))
+  const description = adapt(visible(notice.description.slice(0, mostLooked)))
+  const left = Math.max(0, notice.description.length - mostLooked)
   const leftBy = (shown: string, limit: number) => (share.isShared ? Math.max(0, limit - shown.length) : 0)
   const facts = {
     action: name(notice.action),
@@ -126,7 +130,7 @@ export function factsOf(notice: Notice, share: Share, adapt = (shown: string): s
     onBehalfOf: notice.onBehalfOf === null ? null : name(notice.onBehalfOf, share.name / 2),
     sessionKey: notice.sessionKey === '' ? null : name(notice.sessionKey),
     details: hasDetails ? fit(details, share.details + leftBy(description, share.description)) : null,
-    description: fit(description, share.description + leftBy(details, share.details)),
+    description: fit(description, share.description + leftBy(details, share.details), left),
   }
   const length = (text: string) => {
     const words = sayLength(text)

@@ -240,17 +240,17 @@ function facts({
   const rows: [string, Part][] = [
     [
       'Requester',
-      html`${named(requester)}${requestedAs === null ? null : html`<br /><span class="claim">says it acts as ${named(requestedAs)}, which is not verified</span>`}`,
+      html`${verbatim(named(requester))}${requestedAs === null ? null : html`<br /><span class="claim">says it acts as ${verbatim(named(requestedAs))}, which is not verified</span>`}`,
     ],
     ...(onBehalfOf === null
       ? []
       : [
           [
             'On behalf of',
-            html`${named(onBehalfOf)}<br /><span class="claim">as the requester says, which is not verified</span>`,
+            html`${verbatim(named(onBehalfOf))}<br /><span class="claim">as the requester says, which is not verified</span>`,
           ] as [string, Part],
         ]),
-    ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : writtenLine(sessionKey)],
+    ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : verbatim(writtenLine(sessionKey))],
     [
       'Rule',
       terms.rule === defaultTerms.rule
@@ -261,7 +261,7 @@ function facts({
     ['May decide', mayDecide(terms)],
     ['Asked', moment(createdAt)],
     ['Deadline', moment(deadline)],
-    ...(callbackUrl === null ? [] : [['Outcome goes to', writtenLine(callbackUrl)] as [string, Part]]),
+    ...(callbackUrl === null ? [] : [['Outcome goes to', verbatim(writtenLine(callbackUrl))] as [string, Part]]),
     ['ID', html`<code>${writtenLine(id)}</code>`],
     [
       'Digest',
@@ -286,6 +286,11 @@ function facts({
       )}
     </dl>
   </section>`
+}
+
+/** What an agent chose, where each character counts. */
+function verbatim(text: Markup): Markup {
+  return html`<span class="verbatim">${text}</span>`
 }
 
 function approvalsNeeded({ approvals, seats }: Terms): Markup {

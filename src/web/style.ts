@@ -65,10 +65,11 @@ code, .json, .digest { font-family: var(--mono); font-size: 0.9375em; }
 bdi { unicode-bidi: isolate; direction: ltr; white-space: break-spaces; overflow-wrap: anywhere; text-align: left; }
 bdi bdi { direction: rtl; }
 /* Where each character counts, a line is filled before the next begins: so a space is seen at its end, too. */
-h1 bdi, h2 bdi, dd bdi, code bdi, .json bdi { font-family: var(--mono); line-break: anywhere; }
+h1 bdi, .verbatim bdi, .json bdi { font-family: var(--mono); line-break: anywhere; }
 /* A line break. It is not copied, and not read out. */
 bdi i::before { content: '↵'; content: '↵' / ''; color: var(--accent); font-weight: 700; font-style: normal; }
 .length { color: var(--quiet); font: 0.8125rem/1.5 var(--sans); }
+.description > .length { display: block; }
 h1, h2, p, dd, li, legend, label, summary, .description { overflow-y: clip; overflow-clip-margin: 4px; }
 h1, dl, .json, .description, .standing, .notice, .votes, .waiting, .decision { overflow-x: auto; }
 

@@ -268,6 +268,12 @@ t.test(
   },
 )
 
+t.test('of a very long description only the beginning is looked at, and the rest is counted', async (t) => {
+  const description = `a${'\n'.repeat(19_999)}b${'\n'.repeat(80_000)}rm -rf /`
+  t.equal(described({ description }), 'a\\{19,999 line breaks}\n… \\{cut: 80009 more characters}')
+  t.notMatch(telegram({ description }).text, '/approve')
+})
+
 t.test('a cut never halves a character', async (t) => {
   for (const pad of ['', 'x']) {
     const description = pad + '😀'.repeat(5000)
