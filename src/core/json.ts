@@ -42,8 +42,7 @@ export function stringify(value: unknown): string {
  * Controls, what reorders text, and what cannot be seen or told from a space: a terminal would obey it, or show nothing. What
  * is below the space JSON escapes by itself.
  */
-export const unseen =
-  /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800\ufffc\u{1107f}\u{16fe4}\u{1d159}]|(?! )\p{Zs}/u
+export const unseen = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800\ufffc\u{1107f}\u{16fe4}\u{1d159}]|(?! )\p{Zs}/u
 
 /** What a UTF-16 unit is, if it is not to be kept. */
 const escaped = 1

@@ -106,7 +106,8 @@ export function parseBodies(app: Api, turnstile: Turnstile): void {
       const text = body.toString('utf8')
       void parseJson(request, text, (error, value) => {
         if (error !== null && isJson(text)) return done(poisoned())
-        if (error !== null || typeof value !== 'object' || value === null || Array.isArray(value)) return done(notJson())
+        if (error !== null || typeof value !== 'object' || value === null || Array.isArray(value))
+          return done(notJson())
         const ambiguity = findAmbiguity(text, isClamped)
         if (ambiguity === null) done(null, value)
         else done(ambiguous(ambiguity))
@@ -139,7 +140,9 @@ function poisoned(): Problem {
 /** However large: the contract clamps it. */
 function isClamped(path: readonly string[]): boolean {
   const [first, , third] = path
-  return path.length === 1 ? first === 'timeout_seconds' : path.length === 3 && first === 'items' && third === 'timeout_seconds'
+  return path.length === 1
+    ? first === 'timeout_seconds'
+    : path.length === 3 && first === 'items' && third === 'timeout_seconds'
 }
 
 function ambiguous({ kind, place, text }: Ambiguity): Problem {

@@ -49,6 +49,7 @@ export function createCursors(secret: string): Cursors {
 }
 
 function notOurs(): Problem {
-  const sentence = "This cursor is not one of ours, or belongs to another listing; take 'next_cursor' from the last answer."
+  const sentence =
+    "This cursor is not one of ours, or belongs to another listing; take 'next_cursor' from the last answer."
   return new Problem('invalid_cursor', sentence)
 }

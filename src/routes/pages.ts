@@ -60,7 +60,10 @@ const maxReason = 10_000
 const maxListed = 100
 const longestPollMs = 60_000
 
-export async function pageRoutes(app: Api, { service, auth, unsent, cursors, chance, isSecure }: PagesDeps): Promise<void> {
+export async function pageRoutes(
+  app: Api,
+  { service, auth, unsent, cursors, chance, isSecure }: PagesDeps,
+): Promise<void> {
   const { people } = service
   const sessions = createSessions(service, chance)
   const forms = createForms(chance, isSecure)

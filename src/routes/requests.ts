@@ -24,7 +24,9 @@ const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<s
 
 /** The bound comes first, and what is beyond it is looked at no further. */
 const atMost = (field: string, max: number, schema: z.ZodString) =>
-  max === Infinity ? schema : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
+  max === Infinity
+    ? schema
+    : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
 
 const required = (field: string, max = Infinity) =>
   atMost(
@@ -55,12 +57,17 @@ const personName = (field: string) =>
     error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
   })
 
+/** Not a record, which would look at each of thousands of members once more. */
 const details = z
-  .record(z.string(), z.unknown(), { error: "Field 'details' must be an object" })
+  .custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    error: "Field 'details' must be an object",
+    abort: true,
+  })
   .superRefine((value, context) => {
     const flaw = findFlaw(value)
     if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'details' ${flaw}` })
   })
+  .meta({ type: 'object', additionalProperties: {} })
 
 const reason = optional('reason', maxReason)
 
@@ -192,9 +199,7 @@ export const grantBody = bodyObject({
     .min(1, "Field 'session_key' must not be empty; leave it out to cover everyone")
     .optional()
     .meta({ description: 'Leave it out to cover everyone.' }),
-  requester: required('requester', maxName)
-    .optional()
-    .meta({ description: 'Leave it out to cover whoever asks.' }),
+  requester: required('requester', maxName).optional().meta({ description: 'Leave it out to cover whoever asks.' }),
   ttl_seconds: positive('ttl_seconds', 315_360_000).optional(),
   max_uses: positive('max_uses', 1_000_000_000).optional(),
   reason: reason.optional(),

@@ -103,7 +103,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
 
   /** What is on record about a confirmation after this number, as far as it is for this caller. */
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       const from = after
       const page = await service.turnstile.run(() => service.events(from, pageSize, { confirmationId: id }))
       yield* page.events.filter((event) => isFor(caller, event))

@@ -7,7 +7,21 @@ const find = (text: string) => findAmbiguity(text, never)
 
 t.test('a number is exact if its decimal value is what JSON.stringify writes back', async (t) => {
   for (const number of [
-    ...['0', '-0', '-0.0', '0e999999999999999999999', '1', '1.0', '1e2', '1E+2', '0.10', '100', '-12.50', '1e21', '5e-324'],
+    ...[
+      '0',
+      '-0',
+      '-0.0',
+      '0e999999999999999999999',
+      '1',
+      '1.0',
+      '1e2',
+      '1E+2',
+      '0.10',
+      '100',
+      '-12.50',
+      '1e21',
+      '5e-324',
+    ],
     ...['123456789012345', '9007199254740991', '1.7976931348623157e308', '1e-7', '0.1e1', '10e-1'],
     ...['1000000000000000000000000', '0.000000000000000000000000000001', '123456.7890', '2e-3'],
   ]) {
@@ -54,7 +68,12 @@ t.test('whether a number is exact agrees with integers that lose nothing', async
     return isExact(text) === expected && (find(`{"a":[0,${text}]}`) === null) === expected
   }
   fc.assert(fc.property(number, agrees), { numRuns: 5000 })
-  fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => JSON.stringify(one)), agrees))
+  fc.assert(
+    fc.property(
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => JSON.stringify(one)),
+      agrees,
+    ),
+  )
   fc.assert(fc.property(fc.integer({ min: -(10 ** 15), max: 10 ** 15 }).map(String), agrees))
   t.pass()
 })
@@ -67,9 +86,12 @@ const { value: anyValue } = fc.letrec<{ value: Value }>((tie) => ({
     fc.oneof(fc.string({ unit: 'binary' }), fc.integer(), fc.boolean()).map((one) => JSON.stringify(one)),
     fc.array(tie('value'), { maxLength: 4 }),
     fc
-      .array(fc.tuple(fc.oneof(fc.constantFrom('a', 'b', '', '"', '\\', 'ä', '__proto__'), fc.string()), tie('value')), {
-        maxLength: 12,
-      })
+      .array(
+        fc.tuple(fc.oneof(fc.constantFrom('a', 'b', '', '"', '\\', 'ä', '__proto__'), fc.string()), tie('value')),
+        {
+          maxLength: 12,
+        },
+      )
       .map((members) => ({ members })),
   ),
 }))

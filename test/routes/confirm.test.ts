@@ -110,7 +110,11 @@ const malformed: [name: string, body: string, error: RegExp][] = [
   ['a null character', '{"action":"a\\u0000","description":"b"}', /null characters/],
   ['half a character', '{"action":"a","description":"\\ud800"}', /valid Unicode/],
   ['half a character in details', '{"action":"a","description":"b","details":{"x":["\\udfff"]}}', /valid Unicode/],
-  ['a number too large in details', '{"action":"a","description":"b","details":{"x":1e999}}', /^The number 1e999 at details\.x /],
+  [
+    'a number too large in details',
+    '{"action":"a","description":"b","details":{"x":1e999}}',
+    /^The number 1e999 at details\.x /,
+  ],
   ['a prototype key', '{"action":"a","description":"b","__proto__":{"x":1}}', /must not hold the keys '__proto__'/],
   [
     'a prototype key in details',

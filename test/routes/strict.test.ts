@@ -9,10 +9,18 @@ const ambiguous: [what: string, body: string, error: RegExp][] = [
   ['too large', '{"action":"a","description":"d","details":{"x":1e400}}', /1e400 at details\.x /],
   ['too small', '{"action":"a","description":"d","details":{"x":1e-400}}', /1e-400 at details\.x /],
   ['a name twice', '{"action":"a","action":"b","description":"d"}', /'action' stands twice in the body/],
-  ['spelt differently', '{"action":"a","description":"d","details":{"to":1,"\\u0074o":2}}', /'to' stands twice at details/],
+  [
+    'spelt differently',
+    '{"action":"a","description":"d","details":{"to":1,"\\u0074o":2}}',
+    /'to' stands twice at details/,
+  ],
   ['no field at all', '{"action":"a","description":"d","x":1e400}', /1e400 at x /],
   ['timeout twice', '{"action":"a","description":"d","timeout_seconds":60,"timeout_seconds":90}', /stands twice/],
-  ['not that timeout', '{"action":"a","description":"d","details":{"timeout_seconds":1e400}}', /details\.timeout_seconds/],
+  [
+    'not that timeout',
+    '{"action":"a","description":"d","details":{"timeout_seconds":1e400}}',
+    /details\.timeout_seconds/,
+  ],
 ]
 t.test('JSON that can be read in two ways is refused, with the place and what to do', async (t) => {
   const { call, events } = await build(t)
@@ -108,7 +116,7 @@ t.test('a field that does not exist is refused, with the closest there is, and n
   t.same(await events(), [])
 })
 
-t.test("what is missing is said before what does not exist, and that before what is wrong with the rest", async (t) => {
+t.test('what is missing is said before what does not exist, and that before what is wrong with the rest', async (t) => {
   const { call } = await build(t)
   t.match(await call('POST', '/confirm', { detials: {} }), { body: { error: "Field 'action' is required" } })
   t.match(await call('POST', '/confirm', { action: 'a', detials: {}, details: 5 }), {
@@ -224,6 +232,42 @@ t.test('answers write what a terminal would obey or not show as escapes: the sam
   t.equal(stored.description, nasty.trim(), 'what is stored is what was sent')
 })
 
+t.test('names are bounded before they are looked into', async (t) => {
+  const { call, submit } = await build(t)
+  // A few letters each of which stands for eighteen.
+  const long = `system:${'\ufdfa'.repeat(300_000)}`
+  for (const fields of [{ requester: long }, { action: long }, { session_key: long }]) {
+    t.match(await submit(fields), { status: 400, body: { error: /must have at most 1000 characters$/ } })
+  }
+  t.match(await call('POST', '/confirm/x/approve', { approver: long }), {
+    body: { error: "Field 'approver' must have at most 1000 characters" },
+  })
+  t.match(await submit({ requester: `system:${'x'.repeat(900)}` }), { body: { error: /the service's own$/ } })
+})
+
+t.test('how a window stands that several share is told to none of them', async (t) => {
+  const built = await build(t, { config: { rateLimit: 2 } })
+  const open = await built.submit()
+  t.match(open.headers, { 'ratelimit-policy': '"action";q=2;w=3600', ratelimit: '"action";r=1;t=3600' })
+  const { bot } = await giveKeys(built, { bot: 'agent' })
+  const asked = { action: 'send_mail', description: 'd' }
+  for (const status of [202, 429]) {
+    const { status: given, headers, body } = await bot('POST', '/confirm', asked)
+    t.equal(given, status)
+    t.equal(headers.ratelimit, undefined)
+    t.equal(headers['ratelimit-policy'], '"action";q=2;w=3600')
+    if (status === 429) t.match(body, { remaining: 0, window_seconds: 3600 })
+  }
+})
+
+t.test('the id of a request counts nothing', async (t) => {
+  const { call } = await build(t)
+  const ids = new Set<string>()
+  for (let i = 0; i < 300; i++) ids.add((await call('GET', '/nowhere')).body.request_id)
+  t.equal(ids.size, 300)
+  for (const id of ids) t.match(id, /^[0-9a-f]{16}$/)
+})
+
 type Schema = Record<string, unknown>
 
 /** The routes of openapi.yaml, with the schema of each body. */
@@ -245,5 +289,5 @@ function openApiOf({ openapi }: Built): Record<string, Record<string, { body?: S
 function objectsIn(schema: unknown, place = ''): [place: string, schema: Schema][] {
   if (typeof schema !== 'object' || schema === null) return []
   const inner = Object.entries(schema).flatMap(([key, one]) => objectsIn(one, `${place}/${key}`))
-  return 'type' in schema && schema.type === 'object' ? [[place, schema as Schema], ...inner] : inner
+  return 'type' in schema && schema.type === 'object' ? [[place, schema], ...inner] : inner
 }
