@@ -1,5 +1,5 @@
-// Patterns: * stands for any run of characters, ? for one, all else for itself. A match never costs more than the
-// length of the text times that of the pattern.
+// Patterns: * stands for any run of characters, ? for one, all else for itself. A match costs about the length of the text;
+// where there is a ? beside a *, at most that times the length of the pattern.
 
 /** A code point, or one of these. */
 type Token = number
@@ -13,34 +13,47 @@ export function isExact(pattern: string): boolean {
 /** Whether the whole text fits the pattern. */
 export function compileGlob(pattern: string): (text: string) => boolean {
   if (isExact(pattern)) return (text) => text === pattern
-  const tokens = tokensOf(pattern)
-  return (text) => fits(tokens, text)
+  const [head, ...rest] = pattern.split(/\*+/)
+  const tail = rest.pop()
+  if (tail === undefined) return (text) => endOf(head!, text, 0) === text.length
+  return (text) => {
+    // What lies between two stars is taken as early as it comes: later ones never need more room.
+    let at = endOf(head!, text, 0)
+    for (const part of rest) if (at >= 0) at = find(part, text, at)
+    return at >= 0 && endsWith(tail, text, at)
+  }
 }
 
-function fits(tokens: Token[], text: string): boolean {
-  let token = 0
-  let at = 0
-  // The latest run, and how far it reaches so far: earlier ones never need to give anything back.
-  let lastRun = -1
-  let reach = 0
-  while (at < text.length) {
-    const character = text.codePointAt(at)!
-    const wanted = tokens[token]
-    if (wanted === run) {
-      lastRun = token
-      reach = at
-      token += 1
-    } else if (wanted === one || wanted === character) {
-      token += 1
-      at += width(character)
-    } else if (lastRun >= 0) {
-      token = lastRun + 1
-      reach += width(text.codePointAt(reach)!)
-      at = reach
-    } else return false
+/** Where this part, which has no star, ends if it begins here; -1 if it does not. */
+function endOf(part: string, text: string, start: number): number {
+  let at = start
+  for (let index = 0; index < part.length; at++, index++) {
+    if (at >= text.length) return -1
+    if (part[index] !== '?') {
+      if (part[index] !== text[at]) return -1
+    } else if (text.codePointAt(at)! > 0xffff) at += 1
   }
-  while (tokens[token] === run) token += 1
-  return token === tokens.length
+  return at
+}
+
+/** The end of the first that lies in the text from here on; -1 if there is none. */
+function find(part: string, text: string, from: number): number {
+  if (isExact(part)) {
+    const at = text.indexOf(part, from)
+    return at < 0 ? -1 : at + part.length
+  }
+  for (let at = from; at <= text.length; at += width(text.codePointAt(at) ?? 0)) {
+    const end = endOf(part, text, at)
+    if (end >= 0) return end
+  }
+  return -1
+}
+
+/** Whether the text ends with this part, and that begins here or later. */
+function endsWith(part: string, text: string, from: number): boolean {
+  let start = text.length
+  for (const _ of part) start -= text.codePointAt(start - 2)! > 0xffff ? 2 : 1
+  return start >= from && endOf(part, text, start) === text.length
 }
 
 function width(character: number): number {

@@ -58,11 +58,18 @@ const personName = (field: string) =>
     error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
   })
 
+/** Not a record, which would look at each of thousands of members once more. */
 const jsonObject = (field: string) =>
-  z.record(z.string(), z.unknown(), { error: `Field '${field}' must be an object` }).superRefine((value, context) => {
-    const flaw = findFlaw(value)
-    if (flaw !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${flaw}`, fatal: true })
-  })
+  z
+    .custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+      error: `Field '${field}' must be an object`,
+      abort: true,
+    })
+    .superRefine((value, context) => {
+      const flaw = findFlaw(value)
+      if (flaw !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${flaw}`, fatal: true })
+    })
+    .meta({ type: 'object', additionalProperties: {} })
 
 const details = jsonObject('details')
 

@@ -280,7 +280,7 @@ export const migrations: readonly string[] = [
   `,
   `
   -- Drawn once: what the service seals with it stays good across restarts.
-  CREATE TABLE secrets (value TEXT NOT NULL) STRICT;
-  INSERT INTO secrets VALUES (lower(hex(randomblob(32))));
+  CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO secrets VALUES ('cursors', lower(hex(randomblob(32))));
   `,
 ]

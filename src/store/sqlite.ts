@@ -67,8 +67,8 @@ import { onThread, type OpenWriting } from './writing.js'
 const worthSending = 12
 /** Bounds one transaction, and with it how long its first change waits for its last. */
 const maxGroup = 1000
-/** Bounds what one listing reads and answers with: 500 requests of 1 MiB each would not fit into a string. */
-const maxPageBytes = 8 * 1024 * 1024
+/** Bounds what one listing reads and answers with in one piece: as much as one request may hold. */
+const maxPageBytes = 1024 * 1024
 /** Bounds how many rows one listing reads when its filters match few of them, and one page of events: many may ask. */
 const maxRowsRead = 5000
 const maxEventsRead = 1000
@@ -504,7 +504,7 @@ function prepare(db: Database.Database) {
     lastSeq: value('SELECT coalesce(max(seq), 0) FROM events'),
     nextSeq: value('SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT 1'),
     lastTime: value(lastTime),
-    secret: value('SELECT value FROM secrets'),
+    secret: value("SELECT value FROM secrets WHERE name = 'cursors'"),
   }
 }
 

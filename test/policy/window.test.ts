@@ -22,6 +22,18 @@ t.test('the window lets N through and refuses the next until the oldest leaves',
   t.same(window.take('a', 1000), { allowed: true, remaining: 0, resetMs: 400 })
 })
 
+t.test('several slots are taken together or not at all', async (t) => {
+  const window = new SlidingWindow(1000)
+  const limit = { max: 5, windowMs: 1000 }
+  t.match(window.take('a', 0, limit, 3), { allowed: true, remaining: 2, resetMs: 1000 })
+  t.match(window.take('a', 100, limit, 3), { allowed: false, remaining: 2, resetMs: 900 })
+  t.match(window.take('a', 200, limit, 2), { allowed: true, remaining: 0 })
+  t.match(window.take('a', 300, limit, 4), { allowed: false, remaining: 0, resetMs: 900 }, 'when all of them are free')
+  t.match(window.take('a', 300, limit, 0), { allowed: true, remaining: 0 })
+  t.match(window.take('a', 1000, limit, 3), { allowed: true, remaining: 0 })
+  t.match(window.take('b', 0, limit, 6), { allowed: false, remaining: 5 })
+})
+
 t.test('keys are independent of each other', async (t) => {
   const window = limited(1, 1000)
   t.ok(window.take('a', 0).allowed)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, t0 } from '../support.js'
+import { build, giveKeys, t0, withKey } from '../support.js'
 
 t.test('the audit has one entry per confirmation, newest first, in its latest state', async (t) => {
   const { submit, call, clock } = await build(t)
@@ -33,7 +33,6 @@ t.test('limit is clamped to 1..500, and what is no number means 50', async (t) =
     ['?limit=NaN', 50],
     ['?limit=0x10', 50],
     ['?limit=Infinity', 50],
-    ['?limit=1&limit=2', 50],
     ['?limit=0', 1],
     ['?limit=-7', 1],
     ['?limit=1', 1],
@@ -105,6 +104,49 @@ t.test('pages follow the cursor through everything once', async (t) => {
     t.equal(new Set(seen).size, seen.length)
     t.same(seen, seen.toSorted().reverse())
   }
+})
+
+t.test('a cursor tells nothing, and is good for the listing and the caller it was given to', async (t) => {
+  const built = await build(t, { config: { rateLimit: 100 } })
+  const { bot, other, audrey } = await giveKeys(built, { bot: 'agent', other: 'agent', audrey: 'auditor' })
+  const asked = (action: string) => ({ action, description: 'd', session_key: 's' })
+  for (let i = 0; i < 3; i++) await bot('POST', '/confirm', asked(`mine${i}`))
+  const cursorOf = async (call = bot, url = '/confirm?limit=1') => (await call('GET', url)).body.next_cursor as string
+  const quiet = await cursorOf()
+  for (let i = 0; i < 20; i++) await other('POST', '/confirm', asked(`theirs${i}`))
+  const busy = await cursorOf(bot, '/confirm?limit=1&session_key=s')
+  for (const cursor of [quiet, busy]) {
+    t.equal(cursor.length, quiet.length, 'as long as any other')
+    t.notMatch(Buffer.from(cursor, 'base64url').toString('latin1'), /\d{3}/)
+  }
+  t.not(await cursorOf(), await cursorOf(), 'and never the same twice')
+  t.match(await bot('GET', `/confirm?limit=1&cursor=${quiet}`), { body: { confirmations: [{ action: 'mine1' }] } })
+
+  const bytes = Buffer.from(quiet, 'base64url')
+  const forged = [0, 12, bytes.length - 1].map((at) => {
+    const copy = Buffer.from(bytes)
+    copy[at]! ^= 1
+    return copy.toString('base64url')
+  })
+  const old = Buffer.from('1767225600000.3').toString('base64url')
+  for (const cursor of ['', 'x', old, quiet.slice(0, -4), `${quiet}AAAA`, ...forged]) {
+    t.match(await bot('GET', `/confirm?cursor=${cursor}`), { status: 400, body: { code: 'invalid_cursor' } }, cursor)
+  }
+  const elsewhere: [call: typeof bot, url: string][] = [
+    [other, `/confirm?cursor=${quiet}`],
+    [audrey, `/audit?cursor=${quiet}`],
+    [audrey, `/whitelist?cursor=${await cursorOf(audrey, '/audit?limit=1')}`],
+    [bot, `/confirm?status=pending&cursor=${quiet}`],
+    [audrey, `/confirm?cursor=${await cursorOf(audrey, '/audit?limit=1')}`],
+  ]
+  for (const [call, url] of elsewhere) {
+    t.match(await call('GET', url), { status: 400, body: { code: 'invalid_cursor' } }, url)
+  }
+
+  await built.stop()
+  const again = await build(t, { dbPath: built.dbPath, clock: built.clock })
+  const bot2 = withKey(again.call, bot.key)
+  t.match(await bot2('GET', `/confirm?limit=1&cursor=${quiet}`), { body: { confirmations: [{ action: 'mine1' }] } })
 })
 
 t.test('the history tells every step, in order, with actor, channel and what changed', async (t) => {

@@ -98,6 +98,35 @@ t.test('the flood limit counts each good key for itself, and whoever has none by
   t.equal((await olga('GET', '/confirm')).status, 200)
 })
 
+t.test('a batch counts as its items; one that is larger than what is left is refused whole', async (t) => {
+  const built = await build(t, { config: { floodLimit: 10, rateLimit: 100 } })
+  const { bot, olga } = await giveKeys(built, { bot: 'agent', olga: 'operator' })
+  const items = Array.from({ length: 6 }, (_, index) => ({ action: `a${index}`, description: 'd' }))
+  const first = await bot('POST', '/confirm/batch', { items })
+  t.equal(first.status, 200)
+  const before = await built.store.lastSeq()
+  const refused = await bot('POST', '/confirm/batch', { items })
+  t.match(refused, {
+    status: 429,
+    body: { code: 'flood_limited', remaining: 3, window_seconds: 60, error: /3 are left, and each item counts/ },
+  })
+  t.equal(refused.headers['retry-after'], '60')
+  t.equal(await built.store.lastSeq(), before, 'nothing was done')
+  t.equal(
+    (await bot('POST', '/confirm/batch', { items: items.slice(0, 4) })).status,
+    429,
+    'which was one request itself',
+  )
+  t.equal((await bot('POST', '/confirm/batch', { items: items.slice(0, 2) })).status, 200)
+  t.equal((await bot('GET', '/confirm')).status, 429)
+  const decisions = first.body.results.map(({ body }: any) => ({ id: body.id, verdict: 'deny' }))
+  t.match(await olga('POST', '/decisions', { decisions: [...decisions, ...decisions] }), { status: 429 })
+  t.match((await built.store.confirmation(decisions[0].id))!, { resolution: null })
+  t.match(await olga('POST', '/decisions', { decisions }), { status: 200, body: { count: 6 } })
+  await built.clock.advance(60_000)
+  t.equal((await bot('POST', '/confirm/batch', { items })).status, 200)
+})
+
 t.test('without a flood limit nobody is refused', async (t) => {
   const { call } = await build(t, { config: { floodLimit: 0 } })
   for (let i = 0; i < 50; i++) t.equal((await call('GET', '/audit')).status, 200)
@@ -234,6 +263,15 @@ t.test('one app answers on two ports, bad bytes get a problem on both, and closi
     t.match(JSON.parse(answer.split('\r\n\r\n')[1]!), { code: 'invalid_request', status: 400 })
     const large = await raw(Number(new URL(url).port), `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
     t.match(large, /^HTTP\/1\.1 431 /)
+    t.match(JSON.parse(large.split('\r\n\r\n')[1]!), { code: 'headers_too_large' })
+    for (const accept of ['Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n', '']) {
+      const cookies = `${accept}Cookie: a=${'y'.repeat(20_000)}\r\n\r\n`
+      const page = await raw(Number(new URL(url).port), `GET /view/x HTTP/1.1\r\nHost: x\r\n${cookies}`)
+      t.match(page, /^HTTP\/1\.1 431 .*\r\ncontent-type: text\/html/is)
+      t.match(page, /content-security-policy: default-src 'none'/i)
+      t.match(page, /Clear the cookies of this site/)
+      t.notMatch(page, /yyy/)
+    }
   }
   await listening.close(1000)
   for (const url of urls) await t.rejects(request(`${url}/health`), { code: 'ECONNREFUSED' })

@@ -13,7 +13,16 @@ import type { Auth } from '../../src/routes/auth.js'
 import { createUnsent } from '../../src/routes/guard.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
-import { build, type Built, type BuildOptions, configFor, temporaryFolder, until } from '../support.js'
+import {
+  build,
+  type Built,
+  type BuildOptions,
+  type CallAs,
+  configFor,
+  giveKeys,
+  temporaryFolder,
+  until,
+} from '../support.js'
 
 interface Event {
   id: number
@@ -441,7 +450,7 @@ t.test('a stream of one confirmation needs a place among all that are held', asy
     const refused = await request(`${url}${path}`)
     t.equal(refused.statusCode, 429, path)
     t.equal(refused.headers['retry-after'], '5')
-    t.match(await refused.body.json(), { code: 'flood_limited', error: /^20000 requests are held/ })
+    t.match(await refused.body.json(), { code: 'flood_limited', error: /^As many requests are held/ })
   }
   service.listening = () => ({ one: 19_999, all: 200 })
   for (const path of paths) t.equal((await read(t, `${url}${path}`)).status, 200, path)
@@ -461,3 +470,48 @@ t.test('there is a most of streams of everything, and a place that is freed is f
   await until(() => built.service.listening().all === 1)
   t.equal((await read(t, `http://127.0.0.1:${port}/events`)).status, 200)
 })
+
+t.test("an agent's stream is numbered by itself: it tells nothing of what others do", async (t) => {
+  const built = await serve(t)
+  const { url } = built
+  const { bot, other, olga, root } = await giveKeys(built, everyone)
+  await other('POST', '/confirm', { action: 'theirs', description: 'd' })
+  const { id } = (await bot('POST', '/confirm', { action: 'mine', description: 'd' })).body
+  // What others try on it is none of its business, and must not show as a gap.
+  await root('POST', `/confirm/${id}/claim`)
+  await bot('POST', `/confirm/${id}/claim`, { digest: '0'.repeat(64) })
+  const as = ({ key }: CallAs) => ({ authorization: `Bearer ${key}` })
+  const stream = await read(t, `${url}/confirm/${id}/events`, as(bot))
+  await until(() => stream.events().length === 2)
+  for (let i = 0; i < 3; i++) await other('POST', '/confirm', { action: `more${i}`, description: 'd' })
+  await olga('POST', `/confirm/${id}/approve`)
+  await until(stream.isOver)
+  t.same(types(stream), ['submitted', 'notified', 'approved'])
+  t.same(ids(stream), [1, 2, 3])
+  t.same(
+    stream.events().map(({ data }) => data.seq),
+    [1, 2, 3],
+  )
+
+  for (const [query, header] of [
+    ['', { 'last-event-id': '2' }],
+    ['?after=2', {}],
+  ] as [string, Record<string, string>][]) {
+    const rest = await read(t, `${url}/confirm/${id}/events${query}`, { ...as(bot), ...header })
+    await until(rest.isOver)
+    t.same([types(rest), ids(rest)], [['approved'], [3]])
+  }
+  t.equal((await read(t, `${url}/confirm/${id}/events?after=3`, as(bot))).status, 204)
+  t.match(await bot('GET', `/confirm/${id}/events?after=4`), {
+    status: 400,
+    body: { code: 'invalid_cursor', error: /There is no event 4 of this confirmation; the last one is 3\./ },
+  })
+
+  const whole = await read(t, `${url}/confirm/${id}/events`, as(olga))
+  await until(whole.isOver)
+  const numbers = ids(whole)
+  t.ok(numbers[0]! > 1 && numbers.at(-1)! > numbers.length, 'whoever may read all keeps the numbers of the history')
+  t.same(types(whole), ['submitted', 'notified', 'rejected', 'approved'])
+})
+
+const everyone = { bot: 'agent', other: 'agent', olga: 'operator', root: 'admin' } as const

@@ -232,6 +232,42 @@ t.test('answers write what a terminal would obey or not show as escapes: the sam
   t.equal(stored.description, nasty.trim(), 'what is stored is what was sent')
 })
 
+t.test('names are bounded before they are looked into', async (t) => {
+  const { call, submit } = await build(t)
+  // A few letters each of which stands for eighteen.
+  const long = `system:${'\ufdfa'.repeat(300_000)}`
+  for (const fields of [{ requester: long }, { action: long }, { session_key: long }]) {
+    t.match(await submit(fields), { status: 400, body: { error: /must have at most 1000 characters$/ } })
+  }
+  t.match(await call('POST', '/confirm/x/approve', { approver: long }), {
+    body: { error: "Field 'approver' must have at most 1000 characters" },
+  })
+  t.match(await submit({ requester: `system:${'x'.repeat(900)}` }), { body: { error: /the service's own$/ } })
+})
+
+t.test('how a window stands that several share is told to none of them', async (t) => {
+  const built = await build(t, { config: { rateLimit: 2 } })
+  const open = await built.submit()
+  t.match(open.headers, { 'ratelimit-policy': '"action";q=2;w=3600', ratelimit: '"action";r=1;t=3600' })
+  const { bot } = await giveKeys(built, { bot: 'agent' })
+  const asked = { action: 'send_mail', description: 'd' }
+  for (const status of [202, 429]) {
+    const { status: given, headers, body } = await bot('POST', '/confirm', asked)
+    t.equal(given, status)
+    t.equal(headers.ratelimit, undefined)
+    t.equal(headers['ratelimit-policy'], '"action";q=2;w=3600')
+    if (status === 429) t.match(body, { remaining: 0, window_seconds: 3600 })
+  }
+})
+
+t.test('the id of a request counts nothing', async (t) => {
+  const { call } = await build(t)
+  const ids = new Set<string>()
+  for (let i = 0; i < 300; i++) ids.add((await call('GET', '/nowhere')).body.request_id)
+  t.equal(ids.size, 300)
+  for (const id of ids) t.match(id, /^[0-9a-f]{16}$/)
+})
+
 type Schema = Record<string, unknown>
 
 /** The routes of openapi.yaml, with the schema of each body. */

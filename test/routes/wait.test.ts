@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { preferredSeconds } from '../../src/routes/wait.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { type Answer, build, type Built, until } from '../support.js'
 
@@ -35,6 +36,15 @@ t.test('a preference is read as RFC 7240 writes them', async (t) => {
     t.same([status, headers['preference-applied']], [200, applied], prefer)
   }
   t.equal((await built.call('GET', `/confirm/${id}?wait=9999999999999`)).status, 200)
+})
+
+t.test('a preference is looked for in a header of a usual length, each character of it once', async (t) => {
+  t.equal(preferredSeconds('respond-async, wait=10'), 10)
+  t.equal(preferredSeconds(`x="${'\\",'.repeat(200)}", wait=7`), 7)
+  t.equal(preferredSeconds(`${'"x",'.repeat(200)} wait=7`), 7)
+  t.equal(preferredSeconds(`x="wait=5, wait=6`), null, 'a quote that is left open separates nothing')
+  t.equal(preferredSeconds(`wait=10${' '.repeat(1000)}`), null)
+  t.equal(preferredSeconds('"'.repeat(15_000)), null)
 })
 
 t.test('whoever waits is answered by the decision', async (t) => {
@@ -266,7 +276,7 @@ t.test('there is a most of requests that are held; whoever asks beyond it is tol
   ] as const) {
     const { status, headers: answered, body } = await built.call('GET', url, undefined, headers)
     t.equal(status, 429)
-    t.match(body, { code: 'flood_limited', error: /^20000 requests are held/, retry_after_seconds: 5 })
+    t.match(body, { code: 'flood_limited', error: /^As many requests are held/, retry_after_seconds: 5 })
     t.equal(answered['retry-after'], '5')
   }
   t.match(await built.call('GET', `/confirm/${id}`), { status: 200 }, 'who does not wait needs no place')

@@ -38,6 +38,29 @@ t.test('of a crowd some get their turn, in order, until all have', async (t) => 
   t.same(turns, [4, 8, 12, 16, 20])
 })
 
+t.test('what somebody does once it is their turn counts for that turn, until they pause', async (t) => {
+  let time = 0
+  const { wait } = createTurnstile(() => time)
+  t.equal(wait(), null)
+  time += 4
+  let done = 0
+  const crowd = Array.from({ length: 6 }, async () => {
+    await wait()
+    // As an answer that is read, rendered and written out.
+    for (let step = 0; step < 4; step++) await Promise.resolve()
+    time += 3
+    done += 1
+  })
+  const turns: number[] = []
+  while (done < 6) {
+    const before = done
+    await new Promise((resolve) => setImmediate(resolve))
+    if (done > before) turns.push(done - before)
+  }
+  await Promise.all(crowd)
+  t.same(turns, [2, 2, 2])
+})
+
 t.test('one who comes later does not overtake those who wait', async (t) => {
   let time = 0
   const { run } = createTurnstile(() => time)

@@ -682,6 +682,13 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal(first.resolution?.reason, 'no c1')
   })
 
+  t.test('the secret is 256 bits of its own', async (t) => {
+    const store = await open(t)
+    t.match(await store.secret(), /^[0-9a-f]{64}$/)
+    t.equal(await store.secret(), await store.secret())
+    t.not(await (await open(t)).secret(), await store.secret())
+  })
+
   t.test('after closing, nothing more is taken, and everything taken is there', async (t) => {
     const store = await open(t)
     const last = store.commit(insert(confirmation('c1')))
