@@ -67,9 +67,11 @@ async function endConfirmations(store: Store, now: number): Promise<void> {
     // Whatever time could still change; what is claimed stays.
     const open = await store.lapsed(Number.MAX_SAFE_INTEGER, batch)
     const changes = open.filter(({ execution }) => execution?.state !== 'claimed').map((one) => end(one, now))
-    if (changes.length === 0) return
+    if (changes.length === 0) break
     await Promise.all(changes.map((change) => commit(store, change)))
   }
+  const { unclaimed } = await store.executions()
+  if (unclaimed > 0 || (await store.open()).length > 0) throw new Error('not everything was ended')
 }
 
 function end(found: Confirmation, now: number): Change {

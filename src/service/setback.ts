@@ -12,7 +12,8 @@ export async function keepEnded(store: Store, clock: Clock): Promise<void> {
   const now = clock.now()
   const latest = await store.lastTime()
   if (now >= latest) return
-  const hadEnded = ({ expiresAt }: { expiresAt: number | null }) => expiresAt !== null && expiresAt <= latest
+  const hadEnded = ({ expiresAt }: { expiresAt: number | null }) =>
+    expiresAt !== null && now < expiresAt && expiresAt <= latest
   const keys = (await store.keys()).filter((key) => key.revokedAt === null && hadEnded(key))
   const grants = (await liveGrants(store, now)).filter(hadEnded)
   const by = { actor: 'system:clock', via: 'system', at: now } as const
