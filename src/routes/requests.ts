@@ -199,11 +199,9 @@ const remember = z
 export const approveBody = optionalBody({
   approver: personName('approver').optional(),
   reason: reason.optional(),
-  remember: remember
-    .optional()
-    .meta({
-      description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
-    }),
+  remember: remember.optional().meta({
+    description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
+  }),
   typed_action: typedAction,
 })
 
