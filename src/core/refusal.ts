@@ -31,6 +31,7 @@ export const refusalCodes = [
   'rate_limited',
   'high_risk',
   'no_session',
+  'no_requester',
   'unclear_action',
   'whitelist_full',
   'details_too_long',

@@ -39,6 +39,7 @@ export const problems = {
   unclear_action: { status: 400, title: 'Unclear action' },
   details_too_long: { status: 400, title: 'Details too long' },
   no_session: { status: 400, title: 'No session' },
+  no_requester: { status: 400, title: 'No requester' },
   invalid_choice: { status: 400, title: 'Nothing chosen' },
   reason_required: { status: 400, title: 'Reason required' },
   typing_required: { status: 400, title: 'Typed confirmation required' },

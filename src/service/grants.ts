@@ -95,6 +95,11 @@ export function createGrants(
       const sentence = "There is no session_key to remember this for; use 'global' or submit with a session_key."
       return { answer: refuse('no_session', sentence) }
     }
+    if (requester === '') {
+      const sentence =
+        'Whoever asked gave no name to remember this for; let it pass for anyone, or submit with a requester.'
+      return { answer: refuse('no_requester', sentence) }
+    }
     if (details !== null && details.length > maxExactDetails) {
       const sentence = `The details are longer than ${maxExactDetails} characters: no whitelist entry can be for exactly these. Nothing was done.`
       return { answer: refuse('details_too_long', sentence) }
@@ -102,7 +107,7 @@ export function createGrants(
     const scope = { action, sessionKey, requester, when, details }
     const standing = await store.grantOf(scope)
     const live = await store.grantsFor(action, sessionKey ?? '', details, now)
-    const alike = live.filter((one) => one.sessionKey === sessionKey && one.details === details)
+    const alike = live.filter((one) => one.sessionKey === sessionKey && one.details === details && doesCount(one))
     if (alike.length >= maxAlike && !alike.some((one) => isSameScope(one, scope))) {
       const sentence = `There are ${alike.length} entries for '${action}' that differ in nothing but requester and conditions, which is as many as may be. Revoke one; GET /whitelist lists them.`
       // In a 409 the status is the state that stands.

@@ -360,6 +360,17 @@ t.test('in one word it is remembered until it is revoked, for anyone and whateve
   }
 })
 
+t.test('for whoever gave no name nothing is remembered: that never becomes an entry for anyone', async (t) => {
+  const { call, submit } = await build(t)
+  const { id } = (await submit({ requester: '' })).body
+  const remember = { scope: 'global', for: 'requester' }
+  const { status, body } = await call('POST', `/confirm/${id}/approve`, { remember })
+  t.equal(status, 400)
+  t.equal(body.code, 'no_requester')
+  t.equal((await call('GET', `/confirm/${id}`)).body.status, 'pending')
+  t.equal((await call('GET', '/whitelist')).body.count, 0)
+})
+
 t.test('what to remember is understood whole or not at all', async (t) => {
   const { call, submit } = await build(t)
   const { id } = (await submit({ session_key: 's' })).body
