@@ -135,7 +135,8 @@ export function listPage(view: ListPage): string {
 
 function listItem(confirmation: Confirmation, url: string, now: number) {
   const { action, description, requester, onBehalfOf, terms, deadline } = confirmation
-  const behalf = onBehalfOf === null ? null : html`, for ${named(onBehalfOf)} as it says`
+  const behalf =
+    onBehalfOf === null ? null : html` <span class="claim">on behalf of ${named(onBehalfOf)}, not verified</span>`
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>

@@ -152,6 +152,30 @@ t.test('whoever is second with the same link learns what stands', { skip }, asyn
   t.equal(await status(asked), 'denied')
 })
 
+t.test('whoever was still writing finds the outcome where the form was, and what they wrote', { skip }, async (t) => {
+  const asked = await ask({ details: { lines: Array.from({ length: 50 }, (_, line) => line) } })
+  const first = await openPage(t, asked.link)
+  const second = await openPage(t, asked.link)
+  const third = await openPage(t, asked.link, { javaScriptEnabled: false })
+  await second.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
+  await deny(first, 'mine')
+  // Nobody has to ask: its script was told. Without one, whoever sends it is told.
+  await second.locator('#decision .outcome').getByText('mine').waitFor()
+  await third.getByRole('radio', { name: 'Approve' }).first().check()
+  await third.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
+  await third.getByRole('button', { name: 'Send decision' }).click()
+  await third.locator('#decision .outcome').getByText('mine').waitFor()
+  for (const page of [second, third]) {
+    const kept = page.getByRole('textbox', { name: 'The reason you had written' })
+    t.equal(await kept.inputValue(), 'I was just writing')
+    const outcome = (await page.locator('#decision .outcome').boundingBox())!
+    t.ok(outcome.y >= 0 && outcome.y < phone.height, 'in sight')
+    t.equal(await page.getByRole('button', { name: 'Send decision' }).count(), 0)
+  }
+  t.same(await flaws(second), [])
+  t.equal(await status(asked), 'denied')
+})
+
 t.test('an unfurl bot and a scanner that submits the first form it finds change nothing', { skip }, async (t) => {
   const asked = await ask()
   for (const method of ['GET', 'HEAD', 'GET']) {

@@ -418,7 +418,7 @@ t.test('for whom it says it acts is shown as its word', async (t) => {
   t.match(wordsOf(render(named)), 'SHA-256 over action, details, on whose behalf, requester and session.')
   t.match(
     wordsOf(listPage({ ...frame, ...listed(named) })),
-    'asked by newsletter-agent, for Ann[U+202E] <b> as it says',
+    'asked by newsletter-agent on behalf of Ann[U+202E] <b>, not verified',
   )
   t.notMatch(wordsOf(render(example())), /behalf/)
 })
