@@ -121,7 +121,8 @@ function readGroups(entry: Entry | undefined, complain: Complain): Groups {
     return groups
   }
   for (const { name, key, value } of allEntries(entry.value, complain)) {
-    if (name.trim() === '' || name !== name.trim() || !isPlainLine(name)) complain(key, 'a group needs a name that can be read')
+    if (name.trim() === '' || name !== name.trim() || !isPlainLine(name))
+      complain(key, 'a group needs a name that can be read')
     const people = readNames(value, key, `group \`${name}\``, complain)
     const twice = people?.find((person, index) => people.indexOf(person) !== index)
     if (twice !== undefined) complain(value, `${twice} stands twice in group \`${name}\`; remove one`)
