@@ -164,26 +164,12 @@ const turned = 4
 const digit = 5
 const pictured = 6
 
-/** Scripts in common use (UAX #31, table 5): for others a device may have no font, and draws all their letters alike. */
-const scripts = [
-  ...[
-    'Common',
-    'Inherited',
-    'Latin',
-    'Greek',
-    'Cyrillic',
-    'Armenian',
-    'Georgian',
-    'Hebrew',
-    'Arabic',
-    'Syriac',
-    'Thaana',
-  ],
-  ...['Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala'],
-  ...['Thai', 'Lao', 'Tibetan', 'Myanmar', 'Khmer', 'Ethiopic', 'Cherokee', 'Canadian_Aboriginal', 'Braille'],
-  ...['Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul'],
-]
-const known = `[${scripts.map((name) => `\\p{Script=${name}}`).join('')}]`
+/** Scripts that devices have fonts for (UAX #31, table 5, and a few): letters of others may all be drawn as the same box. */
+const scripts =
+  'Common Inherited Latin Greek Cyrillic Armenian Georgian Hebrew Arabic Syriac Thaana Devanagari Bengali Gurmukhi Gujarati ' +
+  'Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Khmer Ethiopic Cherokee Canadian_Aboriginal Braille ' +
+  'Han Hiragana Katakana Bopomofo Hangul'
+const known = `[${scripts.replace(/\w+ ?/g, (name) => `\\p{Script=${name.trim()}}`)}]`
 
 // Not literals: the flag is newer than what TypeScript is told to write.
 const kinds: [RegExp, number][] = [
@@ -234,6 +220,8 @@ const pictures = new Map<string, boolean>()
 
 function pictureAt(text: string, at: number): number {
   const length = lengthAt(joinedPicture, text, at)
+  // A single character needs no list.
+  if (length === (text.codePointAt(at)! > 0xffff ? 2 : 1)) return 0
   const picture = text.slice(at, at + length)
   let isKnown = pictures.get(picture)
   if (isKnown === undefined) {
