@@ -1,8 +1,8 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
-import Database from 'better-sqlite3'
 import { statusOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
+import Database from './driver.js'
 import { openDatabase } from './open.js'
 import {
   confirmationColumns,
