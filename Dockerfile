@@ -1,16 +1,15 @@
-# Builds the program. The full image has the compiler that better-sqlite3 needs when there is no ready-made binary.
-FROM node:20-bookworm AS build
+# Builds the program. Nothing is compiled to machine code: better-sqlite3 comes with its binary.
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The image has Node's headers, so a native build needs no download.
-ENV npm_config_nodedir=/usr/local
-RUN npm ci --no-audit --no-fund
+# No package needs a script to be installed, so none gets to run one.
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
-# Runs it: production dependencies and compiled source, nothing else. The same Debian, so the native module fits.
-FROM node:20-bookworm-slim
+# Runs it: production dependencies and compiled source, nothing else. The same image, so the binary fits.
+FROM node:24-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production
 # Other containers and published ports come in through 0.0.0.0. Beyond loopback Holdpoint is never open: the first start

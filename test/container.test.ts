@@ -33,10 +33,24 @@ const environment = Object.fromEntries(
   all(running, 'ENV').flatMap((value) => value.split(/\s+/).map((pair) => pair.split('=') as [string, string])),
 )
 
-t.test('one stage builds, another runs, both on the same Debian and the oldest Node that must work', async (t) => {
+t.test('one stage builds, another runs, both on the same image with a long-term supported Node', async (t) => {
   t.equal(stages.length, 2)
-  t.same(all(building, 'FROM'), ['node:20-bookworm AS build'])
-  t.same(all(running, 'FROM'), ['node:20-bookworm-slim'])
+  t.same(all(building, 'FROM'), ['node:24-bookworm-slim AS build'])
+  t.same(all(running, 'FROM'), ['node:24-bookworm-slim'])
+})
+
+t.test('it builds without a compiler: no package there has a script to be installed', async (t) => {
+  for (const command of all(building, 'RUN').flatMap((value) => value.split(' && '))) {
+    t.match(command, /^npm run build$|^npm (ci|prune) .*--ignore-scripts/)
+  }
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version?: string; hasInstallScript?: boolean }>
+  }
+  t.same(
+    Object.keys(lock.packages).filter((path) => lock.packages[path]!.hasInstallScript),
+    [],
+  )
+  t.match(lock.packages['node_modules/better-sqlite3']!.version, /^13\./)
 })
 
 t.test('what is copied exists and is not ignored', async (t) => {

@@ -2,11 +2,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import t from 'tap'
 import { readInvocation } from '../src/config.js'
 import { listen } from '../src/listen.js'
 import { SlidingWindow } from '../src/policy/window.js'
+import Database from '../src/store/driver.js'
 import { start } from './e2e/program.js'
 import { build, configFor, counter, giveKeys, manualClock, t0, temporaryFolder, until } from './support.js'
 

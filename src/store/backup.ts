@@ -1,7 +1,7 @@
 // A copy of a database, made while it is in use: as of one moment, checked, for its owner alone, and whole or not there.
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import Database from 'better-sqlite3'
+import Database from './driver.js'
 import { syncFolder } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
 import { StoreRefused } from './store.js'

@@ -1,8 +1,8 @@
 // Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import { digestOf } from '../core/digest.js'
+import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
 import { StoreRefused } from './store.js'

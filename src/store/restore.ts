@@ -13,7 +13,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
+import Database from './driver.js'
 import type { Key } from '../access/key.js'
 import type { NewEvent } from '../audit/event.js'
 import { type Copied, copyDatabase, explain, flawOf, type Progress, syncFile } from './backup.js'

@@ -1,10 +1,10 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
-import Database from 'better-sqlite3'
 import { systemClock } from '../clock.js'
 import { statusOf } from '../core/confirmation.js'
 import { canonical } from '../core/json.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
+import Database from './driver.js'
 import { openDatabase } from './open.js'
 import { displaced } from './place.js'
 import {

@@ -1,5 +1,5 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
-import Database from 'better-sqlite3'
+import Database from './driver.js'
 import { mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import type {

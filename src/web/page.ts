@@ -248,7 +248,9 @@ function facts({
       : [
           [
             'On behalf of',
-            html`${verbatim(named(onBehalfOf))}<br /><span class="claim">as the requester says, which is not verified</span>`,
+            html`${verbatim(named(onBehalfOf))}<br /><span class="claim"
+                >as the requester says, which is not verified</span
+              >`,
           ] as [string, Part],
         ]),
     ['Session', sessionKey === '' ? html`<span class="quiet">none</span>` : verbatim(writtenLine(sessionKey))],

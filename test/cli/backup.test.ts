@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
+import Database from '../../src/store/driver.js'
 import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
+import Database from '../../src/store/driver.js'
 import { temporaryFolder, until } from '../support.js'
 import { type Program, run, start } from './program.js'
 

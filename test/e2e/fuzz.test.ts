@@ -1,7 +1,7 @@
 // Thousands of requests that no honest client sends: each gets a proper refusal, and none changes anything.
-import Database from 'better-sqlite3'
 import t from 'tap'
 import { problem } from '../../src/routes/answers.js'
+import Database from '../../src/store/driver.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? 20260101)

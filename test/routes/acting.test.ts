@@ -1,5 +1,5 @@
 // What the digest binds is what is claimed; and an act whose answer was lost is not lost.
-import Database from 'better-sqlite3'
+import Database from '../../src/store/driver.js'
 import t, { type Test } from 'tap'
 import { highRiskActions } from '../../src/policy/risk.js'
 import {
