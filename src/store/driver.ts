@@ -51,5 +51,6 @@ const Database = loadDriver(import.meta.url)
 // eslint-disable-next-line @typescript-eslint/no-namespace
 declare namespace Database {
   type Database = BetterSqlite3.Database
+  type RunResult = BetterSqlite3.RunResult
 }
 export default Database
