@@ -81,6 +81,9 @@ async function columns(): Promise<number> {
   return line
 }
 
+/** One word that is too long to stand on a line with others. */
+const removal = 'drop_database_production_now'
+
 browserTest('thirty pairs of different requests, none of which look alike', async (t) => {
   const line = await columns()
   /** Text that ends right where its line does in the details, so that what follows is on the next one in any case. */
@@ -92,9 +95,14 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
       details({ c: `${full('# clean up: ')}\nrm -rf /srv` }),
     ],
     [
+      'the same in a script, where it would wrap at that place anyway',
+      details({ c: `set -e\n# clean up old logs ${removal}` }),
+      details({ c: `set -e\n# clean up old logs\n${removal}` }),
+    ],
+    [
       'the same in a description',
-      described('# This line is only a comment, and so is all of the rest of it; do not run rm -rf /srv'),
-      described('# This line is only a comment, and so is all of the rest of it; do not run\nrm -rf /srv'),
+      described(`Run this:\n# and leave out what is below ${removal}`),
+      described(`Run this:\n# and leave out what is below\n${removal}`),
     ],
     [
       'a space at the end of a line, and none',
@@ -160,6 +168,36 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
     // As much as a letter of the text has.
     const pixels = difference(await picture(one), await picture(other))
     t.ok(pixels >= 15, `${name}: ${pixels} pixels`)
+  }
+})
+
+browserTest('numbers beside letters from right to left stand in the order in which they are written', async (t) => {
+  const text = 'א 111 - 222 ב 333 ج ٤٤٤ - ٥٥٥ د'
+  await open({ description: text, ...details({ [text]: text }) })
+  const places = await page.locator('.description > bdi, .key, .string').evaluateAll((all: any[]) =>
+    all.slice(0, 3).map((element) => {
+      const { document, NodeFilter } = globalThis as any
+      const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+      const found: number[] = []
+      while (nodes.nextNode()) {
+        for (const { index } of nodes.currentNode.data.matchAll(/[\d٤٥]{3}/g)) {
+          const range = document.createRange()
+          range.setStart(nodes.currentNode, index)
+          range.setEnd(nodes.currentNode, index + 3)
+          const { top, left } = range.getBoundingClientRect()
+          found.push(Math.round(top / 12) * 1000 + left)
+        }
+      }
+      return found
+    }),
+  )
+  t.equal(places.length, 3)
+  for (const found of places) {
+    t.equal(found.length, 5)
+    t.same(
+      found,
+      found.toSorted((a, b) => a - b),
+    )
   }
 })
 
