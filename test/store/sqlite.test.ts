@@ -338,7 +338,7 @@ t.test('nothing is acknowledged that was committed to a file which is gone by th
   await store.commit(insert(confirmation('c1')))
   isLost = true
   const both = await Promise.allSettled(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))
-  for (const one of both) t.match(one, { status: 'rejected', reason: { name: 'StoreDisplaced' } })
+  for (const one of both) t.match(one, { status: 'rejected', reason: { name: 'OutcomeUnknown' } })
   await t.rejects(store.probe(), { name: 'StoreDisplaced', message: /test\.db was removed or replaced/ })
   t.equal(heard.length, 1, 'and nobody was told of it')
 })
