@@ -363,9 +363,16 @@ function times(items: string[], count: number): string {
 
 /** What nobody takes in at a glance is counted: how long it is, or null. */
 export function sayLength(text: string): string | null {
-  const lines = text.split('\n').length
+  let lines = 1
+  let characters = 0
+  // Unit by unit: in a megabyte there may be as many line breaks.
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === lineBreak) lines += 1
+    // The second half of a pair belongs to the first.
+    if (unit < 0xdc00 || unit > 0xdfff) characters += 1
+  }
   if (text.length <= 300 && lines <= 8) return null
-  const characters = text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
   return `${counted(characters, 'character')}${lines === 1 ? '' : `, ${counted(lines, 'line')}`}`
 }
 

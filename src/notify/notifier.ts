@@ -107,8 +107,8 @@ export interface Facts {
 /** Of each: two screens of a phone. */
 const mostLines = 60
 
-/** Nobody waits while more of a description is looked through for what would fit. */
-const mostLooked = 20_000
+/** Nobody waits while more of a text is looked through for what would fit: hostile ones take a microsecond a character. */
+const mostLooked = 8000
 
 /** `adapt` is what a chat changes in visible text, before it is cut. */
 export function factsOf(notice: Notice, share: Share, adapt = (shown: string): string => shown): Facts {
@@ -120,17 +120,22 @@ export function factsOf(notice: Notice, share: Share, adapt = (shown: string): s
   }
   const name = (text: string, limit = share.name) => fit(adapt(visibleLine(text)), limit)
   const hasDetails = notice.details !== '{}'
-  const details = hasDetails ? adapt(visibleJson(notice.details, 1)) : ''
+  const isLong = notice.details.length > mostLooked
+  // What is too long anyway is not laid out.
+  const laidOut = isLong ? visible(notice.details.slice(0, mostLooked)) : visibleJson(notice.details, 1)
+  const details = hasDetails ? adapt(laidOut) : ''
   const description = adapt(visible(notice.description.slice(0, mostLooked)))
-  const left = Math.max(0, notice.description.length - mostLooked)
+  const leftOf = (text: string) => Math.max(0, text.length - mostLooked)
   const leftBy = (shown: string, limit: number) => (share.isShared ? Math.max(0, limit - shown.length) : 0)
   const facts = {
     action: name(notice.action),
     requester: name(notice.requester),
     onBehalfOf: notice.onBehalfOf === null ? null : name(notice.onBehalfOf, share.name / 2),
     sessionKey: notice.sessionKey === '' ? null : name(notice.sessionKey),
-    details: hasDetails ? fit(details, share.details + leftBy(description, share.description)) : null,
-    description: fit(description, share.description + leftBy(details, share.details), left),
+    details: hasDetails
+      ? fit(details, share.details + leftBy(description, share.description), leftOf(notice.details))
+      : null,
+    description: fit(description, share.description + leftBy(details, share.details), leftOf(notice.description)),
   }
   const length = (text: string) => {
     const words = sayLength(text)

@@ -13,7 +13,7 @@ import { durations, unanswered } from '../web/always.js'
 import { recordedApproval } from '../web/approvals.js'
 import { assets } from '../web/assets.js'
 import { pageHeaders } from '../web/headers.js'
-import { confirmationPage, listPage, messagePage, type Problem as FormProblem, signInPage } from '../web/page.js'
+import { listPage, messagePage, type Problem as FormProblem, signInPage } from '../web/page.js'
 import type { Api } from './api.js'
 import { type Auth, noKeyYet } from './auth.js'
 import { cookieOf, sessionCookie, setCookie } from './cookie.js'
@@ -21,6 +21,7 @@ import type { Cursors } from './cursor.js'
 import { granted, Problem, problemOf, problems, sendProblem, toProblem } from './errors.js'
 import { createForms, type Fields, pathOf } from './form.js'
 import type { Unsent } from './guard.js'
+import { createPainter } from './painter.js'
 import { createSessions } from './session.js'
 import { textOrNull } from './voter.js'
 import { mayHold, whenGone } from './wait.js'
@@ -68,6 +69,7 @@ export async function pageRoutes(
   const { people } = service
   const sessions = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
+  const paint = createPainter()
 
   for (const [path, { type, body }] of Object.entries(assets)) {
     app.get(path, { config: { needs: 'nothing' } }, (_request, reply) => reply.type(type).send(body))
@@ -119,7 +121,7 @@ export async function pageRoutes(
       pages.get<ById>(`${place}/view/:id`, { config }, async (request, reply) => {
         const caller = callerOf(request)
         if (caller === null) return toSignIn(request, reply)
-        return html(reply, render(request, reply, await seenBy(caller, request)))
+        return html(reply, await render(request, reply, await seenBy(caller, request)))
       })
 
       pages.post<ById>(`${place}/view/:id`, { config, bodyLimit }, async (request, reply) => {
@@ -143,7 +145,7 @@ export async function pageRoutes(
     }
 
     pages.get<ByToken>('/link/:token', { config }, async (request, reply) =>
-      html(reply, render(request, reply, await seenThrough(await findLink(request), pathOf(request)))),
+      html(reply, await render(request, reply, await seenThrough(await findLink(request), pathOf(request)))),
     )
 
     pages.post<ByToken>('/link/:token', { config, bodyLimit }, async (request, reply) => {
@@ -245,7 +247,7 @@ export async function pageRoutes(
     return { isOpen: people.isOpen(), viewer, signOut }
   }
 
-  function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): string {
+  function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): Promise<string> {
     const { confirmation, path, voter, obstacle, isSignedIn, refusal, entered = {} } = seen
     const now = service.now()
     const isOver = confirmation.resolution !== null
@@ -259,7 +261,7 @@ export async function pageRoutes(
     const said = done === null ? null : { kind: 'done' as const, text: done }
     const draft = { verdict, reason, typed, duration, whom, details }
     const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), ...draft }
-    return confirmationPage({
+    return paint({
       ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
       confirmation,
       now,
@@ -286,7 +288,7 @@ export async function pageRoutes(
     look: () => Promise<Seen>,
   ): Promise<FastifyReply> {
     if (!isRefusal(result)) return goTo(reply, pathOf(request))
-    const text = render(request, reply, { ...(await look()), refusal: result, entered })
+    const text = await render(request, reply, { ...(await look()), refusal: result, entered })
     return html(reply.code(problems[result.refused].status), text)
   }
 

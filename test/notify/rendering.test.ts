@@ -268,10 +268,14 @@ t.test(
   },
 )
 
-t.test('of a very long description only the beginning is looked at, and the rest is counted', async (t) => {
-  const description = `a${'\n'.repeat(19_999)}b${'\n'.repeat(80_000)}rm -rf /`
-  t.equal(described({ description }), 'a\\{19,999 line breaks}\n… \\{cut: 80009 more characters}')
+t.test('of a very long text only the beginning is looked at, and the rest is counted', async (t) => {
+  const description = `a${'\n'.repeat(7999)}b${'\n'.repeat(80_000)}rm -rf /`
+  t.equal(described({ description }), 'a\\{7,999 line breaks}\n… \\{cut: 80009 more characters}')
   t.notMatch(telegram({ description }).text, '/approve')
+  const details = JSON.stringify({ text: 'x'.repeat(8000), then: 'rm -rf /' })
+  t.match(telegram({ details }).text, /"text":"x+… \\\{cut: \d+ more characters\}/)
+  t.notMatch(telegram({ details }).text, '/approve')
+  t.notMatch(JSON.stringify(discord({ details }).message), '/approve')
 })
 
 t.test('a cut never halves a character', async (t) => {
