@@ -214,7 +214,7 @@ function problemWith(error: ZodError): Problem {
   const { issues } = error
   const missing = issues.find(({ message }) => /^Field '\w+' is required$/.test(message))
   if (missing !== undefined) return new Problem('invalid_request', missing.message)
-  const unknown = issues.find(({ code }) => code === 'unrecognized_keys')
+  const unknown = issues.flatMap(alternatives).find(({ code }) => code === 'unrecognized_keys')
   if (unknown !== undefined) {
     const isInQuery = (error as Partial<FastifyError>).validationContext === 'querystring'
     return new Problem(isInQuery ? 'unknown_parameter' : 'unknown_field', unknown.message)
@@ -223,6 +223,11 @@ function problemWith(error: ZodError): Problem {
   const [issue] = issues
   if (issue === undefined || issue.path.length === 0) return notJson()
   return new Problem('invalid_request', issue.message)
+}
+
+/** What may be one of several things is wrong in as many ways. */
+function alternatives(issue: ZodError['issues'][number]): ZodError['issues'] {
+  return issue.code === 'invalid_union' ? issue.errors.flat() : [issue]
 }
 
 export function notJson(): Problem {

@@ -208,9 +208,7 @@ const rememberFields = z.strictObject(
   },
   {
     error: (issue) =>
-      issue.code === 'unrecognized_keys'
-        ? `Field 'remember' has no '${issue.keys[0]}'; it takes scope, ttl_seconds, for and details`
-        : "Field 'remember' must be 'session', 'global' or an object with one of them as 'scope'",
+      noSuch(issue, 'field') ?? "Field 'remember' must be 'session', 'global' or an object with one of them as 'scope'",
   },
 )
 

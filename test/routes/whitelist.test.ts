@@ -380,7 +380,10 @@ t.test('what to remember is understood whole or not at all', async (t) => {
     [{}, /^Field 'remember.scope' must be 'session' or 'global'/],
     [{ scope: 'all' }, /^Field 'remember.scope'/],
     [{ scope: 'global', ttl_seconds: 0 }, /^Field 'remember.ttl_seconds' must be a whole number from 1/],
-    [{ scope: 'global', ttl: 60 }, /^Field 'remember' has no 'ttl'; it takes scope, ttl_seconds, for and details/],
+    [
+      { scope: 'global', ttl: 60 },
+      /^There is no field 'ttl' here; did you mean 'ttl_seconds'\? It takes scope, ttl_seconds, for, details/,
+    ],
     [{ scope: 'global', for: 'bot' }, /^Field 'remember.for' must be 'requester' or 'anyone'/],
     [{ scope: 'global', details: {} }, /^Field 'remember.details' must be 'exact' or 'any'/],
   ]
@@ -388,6 +391,8 @@ t.test('what to remember is understood whole or not at all', async (t) => {
     const { status, body } = await call('POST', `/confirm/${id}/approve`, { remember })
     t.equal(status, 400, JSON.stringify(remember))
     t.match(body.error, expected)
+    const isUnknown = body.error.startsWith('There is no field')
+    t.equal(body.code, isUnknown ? 'unknown_field' : 'invalid_request')
   }
   t.equal((await call('GET', `/confirm/${id}`)).body.status, 'pending')
   t.equal((await call('GET', '/whitelist')).body.count, 0)
