@@ -5,6 +5,7 @@ import { chatIdPattern, maxExpirySeconds, maxOverlapSeconds } from '../access/ke
 import { roles } from '../access/role.js'
 import type { Order } from '../command.js'
 import { type Config, ConfigProblems, mayBeOpen } from '../config.js'
+import { inert } from '../core/json.js'
 import { visibleLine } from '../core/text.js'
 import { localSocket } from '../listen.js'
 import { createPolicy } from '../policy/rules.js'
@@ -175,7 +176,7 @@ function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso 
 }
 
 function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean, config: Config): void {
-  if (isJson) return print(JSON.stringify(answer.keys, null, 2))
+  if (isJson) return print(inert(JSON.stringify(answer.keys, null, 2)))
   if (answer.count === 0) {
     const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
     const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
@@ -193,7 +194,7 @@ function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean, con
 }
 
 function listPeople({ print }: Output, answer: PersonList, isJson: boolean): void {
-  if (isJson) return print(JSON.stringify(answer.people, null, 2))
+  if (isJson) return print(inert(JSON.stringify(answer.people, null, 2)))
   const rows = answer.people.map((one) => [one.name, one.telegram_id ?? '', one.discord_id ?? ''])
   print(table(['NAME', 'TELEGRAM', 'DISCORD'], rows))
 }

@@ -65,7 +65,11 @@ function tellUnits(): Uint8Array {
 
 /** JSON as it is answered: the same value as `stringify` writes, with all that is unseen as \uXXXX. */
 export function stringifyInert(value: unknown): string {
-  const text = stringify(value)
+  return inert(stringify(value))
+}
+
+/** JSON text of the same value, which does nothing to a terminal. */
+export function inert(text: string): string {
   return /[^\0-~]/.test(text) ? escapeUnseen(text) : text
 }
 
