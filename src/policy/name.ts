@@ -12,11 +12,16 @@ export function isPlain(name: string): boolean {
 }
 
 /**
- * A plain name, or a pattern for plain names, as it is compared: `Pay-X`, `pay.x` and `pay__x` are all `pay_x`. A separator
- * stays one, so that `pay_*` is not for `payload`.
+ * A plain name, or a pattern for plain names, as it is compared: `Pay-X`, `pay.x`, `pay__x` and `_pay_x` are all `pay_x`. A
+ * separator inside stays one, so that `pay_*` is not for `payload`.
  */
 export function fold(name: string): string {
-  return name.toLowerCase().replace(separators, '_')
+  return name.toLowerCase().replace(separators, '_').replace(/^_/, '')
+}
+
+/** Where the whole name is spelt out, a separator at its end is none either; a pattern may mean it. */
+export function trimEnd(folded: string): string {
+  return folded.replace(/_$/, '')
 }
 
 /** What keeps a name from being plain, by its number: it may look like something else, or like nothing. */

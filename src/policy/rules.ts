@@ -3,7 +3,7 @@
 import { defaultTerms, type Terms } from '../core/model.js'
 import type { Condition } from './condition.js'
 import { compileGlob, isExact } from './glob.js'
-import { fold, isPlain } from './name.js'
+import { fold, isPlain, trimEnd } from './name.js'
 import { defaultTimeout, highRiskName, isHighRisk, type TimeoutBounds } from './risk.js'
 
 export interface Rate {
@@ -119,7 +119,7 @@ export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Po
       return all.find(({ when }) => when.every((condition) => condition.holds(value)))!.governing
     },
     isUnclear: (action) => rules !== null && !isClear(action),
-    windowOf: (action) => (isClear(action) ? comparedName(action) : ''),
+    windowOf: (action) => (isClear(action) ? trimEnd(comparedName(action)) : ''),
     mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
     longestWindowMs: Math.max(defaults.rate.windowMs, ...(rules ?? []).map(({ limits }) => limits.rate?.windowMs ?? 0)),
     rules: rules ?? [],
@@ -141,7 +141,12 @@ export function fitsAction(actions: string[], action: string): boolean {
 }
 
 function compileActions(actions: string[]): (name: string) => boolean {
-  const globs = actions.map((pattern) => compileGlob(comparedName(pattern)))
+  const globs = actions.map((pattern) => {
+    const compared = comparedName(pattern)
+    if (!isExact(pattern) || !isPlain(pattern)) return compileGlob(compared)
+    const bare = trimEnd(compared)
+    return (name: string) => trimEnd(name) === bare
+  })
   return (name) => globs.some((fits) => fits(name))
 }
 

@@ -109,7 +109,7 @@ export async function pageRoutes(
         const caller = callerOf(request)
         if (caller === null) return toSignIn(request, reply)
         const from = cursors.read(request.query.cursor, 'page', caller)
-        const page = await service.list({ status: 'pending' }, 'deadline', maxListed, from)
+        const page = await service.waiting(maxListed, from)
         const base = baseOf(request)
         const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
         const frame = frameOf(request, reply, caller.name)

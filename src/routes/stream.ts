@@ -156,8 +156,12 @@ function isFor({ role, name }: Caller, { type, actor }: RecordedEvent): boolean 
   return role !== 'agent' || type !== 'rejected' || actor === name
 }
 
+/** An empty page says that the stream is still there. One that holds nothing for this caller says nothing at all. */
 async function* toldTo(caller: Caller, pages: AsyncIterable<RecordedEvent[]>): AsyncGenerator<RecordedEvent[]> {
-  for await (const page of pages) yield page.filter((event) => isFor(caller, event))
+  for await (const page of pages) {
+    const told = page.filter((event) => isFor(caller, event))
+    if (told.length > 0 || page.length === 0) yield told
+  }
 }
 
 /** As an agent counts what it is told of its confirmation: the history's own numbers tell how much others do. */

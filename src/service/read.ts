@@ -147,13 +147,22 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
+    const page = await readPage(() => store.confirmations(filter, order, limit, after))
+    return filter.status === 'pending' ? stillPending(page) : page
+  }
+
+  /** What waits for a person, without what may be large; see the store. */
+  async function waiting(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
+    return stillPending(await readPage(() => store.waiting(limit, after)))
+  }
+
+  async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {
     await settleLapsed()
     const { found: page, now } = await present(
-      () => turnstile.run(() => store.confirmations(filter, order, limit, after)),
+      () => turnstile.run(read),
       ({ items }) => items,
     )
-    const items = page.items.map((one) => asOf(counted(one), now))
-    return { ...page, items: filter.status === 'pending' ? items.filter((one) => one.resolution === null) : items }
+    return { ...page, items: page.items.map((one) => asOf(counted(one), now)) }
   }
 
   return {
@@ -165,5 +174,10 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     follow,
     ending,
     list,
+    waiting,
   }
+}
+
+function stillPending(page: Page<Confirmation>): Page<Confirmation> {
+  return { ...page, items: page.items.filter(({ resolution }) => resolution === null) }
 }

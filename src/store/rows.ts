@@ -25,6 +25,11 @@ export const confirmationColumns = `id, action, description, details, requester,
   confirmations.created_at, deadline, digest, callback_url, requested_as, on_behalf_of, terms, confirmations.version,
   status, resolved_by, resolved_at, resolved_via, reason, votes, execution, claim_by, claimed_at, report_by, reported_at,
   report_message`
+/** The same without what may be large: no details, and a description only if it is short. */
+export const briefColumns = confirmationColumns.replace(
+  'description, details',
+  "iif(octet_length(description) <= 4000, description, ''), '{}'",
+)
 
 export type ConfirmationRow = [
   id: string,

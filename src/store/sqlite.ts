@@ -8,6 +8,7 @@ import Database from './driver.js'
 import { openDatabase } from './open.js'
 import { displaced } from './place.js'
 import {
+  briefColumns,
   confirmationColumns,
   type ConfirmationRow,
   deliveryColumns,
@@ -213,11 +214,19 @@ export function openSqliteStore(
     }),
 
     confirmations: read(
-      (filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) =>
-        order === 'deadline'
+      (filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) => {
+        // Whether one in doubt belongs into it is in doubt too.
+        assertKnown(anyConfirmation)
+        return order === 'deadline'
           ? collect(sql.byDeadline.iterate(...(after ?? [-1, -1])), filter, limit)
-          : collect(newest(filter, after), filter, limit),
+          : collect(newest(filter, after), filter, limit)
+      },
     ),
+
+    waiting: read((limit: number, after: Cursor | null) => {
+      assertKnown(anyConfirmation)
+      return collect(sql.waiting.iterate(...(after ?? [-1, -1])), {}, limit)
+    }),
 
     lapsed: read((now: number, limit: number) =>
       takeSome(sql.lapsed.iterate({ now, limit }), sizeOf).items.map(toConfirmation),
@@ -301,6 +310,7 @@ export function openSqliteStore(
     events: read((after: number, limit: number, filter: EventFilter = {}, maxBytes = maxPageBytes): EventPage => {
       const last = sql.lastSeq.get() as number
       const { confirmationId } = filter
+      if (confirmationId !== undefined) assertKnown(confirmationId)
       // A range of numbers bounds how many rows are looked at. It begins with the next there is: a restore leaves a gap.
       const next = (sql.nextSeq.get(after) as number | undefined) ?? last
       const end = confirmationId === undefined ? Math.min(last, next + maxEventsRead - 1) : last
@@ -359,7 +369,6 @@ export function openSqliteStore(
       if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
         return { items, next: place }
       const confirmation = toConfirmation(row)
-      assertKnown(confirmation.id)
       if (matches(confirmation, filter)) items.push(confirmation)
       count += 1
       place = [key, arrival]
@@ -419,6 +428,9 @@ function prepare(db: Database.Database) {
     rows(`SELECT created_at, arrival, ${confirmationColumns} FROM confirmations
       WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
       ORDER BY created_at DESC, arrival DESC`)
+  const byDeadline = (columns: string) =>
+    rows(`SELECT deadline, arrival, ${columns} ${fromPending}
+      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
   const ofConfirmation = (column: string) => `coalesce(
     (SELECT ${column} FROM confirmations WHERE id = confirmation_id), json_extract(data, '$.${column}'))`
   const eventMatches = `(@types IS NULL OR type IN (SELECT value FROM json_each(@types)))
@@ -430,8 +442,8 @@ function prepare(db: Database.Database) {
     confirmation: rows(`SELECT ${confirmationColumns} FROM confirmations WHERE id = ?`),
     standing: rows(`SELECT status, created_at, deadline, octet_length(description) + octet_length(details), requester
       FROM confirmations WHERE id = ?`),
-    byDeadline: rows(`SELECT deadline, arrival, ${confirmationColumns} ${fromPending}
-      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`),
+    byDeadline: byDeadline(confirmationColumns),
+    waiting: byDeadline(briefColumns),
     allNewest: newestWhere(''),
     newest: new Map(
       Object.entries(filterColumns).map(([key, column]) => [
@@ -515,12 +527,13 @@ function filterValues({ types, ...filter }: EventFilter): Record<string, string 
   return { ...open, ...given, types: types === undefined ? null : JSON.stringify(types) }
 }
 
-/** All grants are read together, so that one that is in doubt stands for all. */
+/** What is read together: one that is in doubt stands for all. */
 const anyGrant = 'the whitelist'
+const anyConfirmation = 'a confirmation'
 
 /** What a failed write leaves in doubt. */
 function recordsOf(write: Write): string[] {
-  if (write.kind === 'confirmation') return [write.record.id]
+  if (write.kind === 'confirmation') return [write.record.id, anyConfirmation]
   return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
 }
 

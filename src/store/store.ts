@@ -114,6 +114,11 @@ export interface Store {
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>>
+  /**
+   * Pending ones for a list that people look through, the next to lapse first: their details are left out, and long
+   * descriptions are empty, so that a few large ones do not fill a page.
+   */
+  waiting(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
   /** Those that are due at `now` (see `dueAt`); fewer when they are large. */
   lapsed(now: number, limit: number): Promise<Confirmation[]>
   /**

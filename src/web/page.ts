@@ -140,7 +140,11 @@ function listItem(confirmation: Confirmation, url: string, now: number) {
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
-    <p class="excerpt">${excerpt(description, 160)}</p>
+    ${
+      description === ''
+        ? html`<p class="quiet">A long description, which its page shows.</p>`
+        : html`<p class="excerpt">${excerpt(description, 160)}</p>`
+    }
     <p class="quiet">${riskChip(terms)} ${countdown(deadline, now)} · asked by ${named(requester)}${behalf}${need}</p>
   </li>`
 }

@@ -151,11 +151,26 @@ t.test('a rule for a high-risk action is for all spellings of it', async (t) => 
 t.test('a pattern is for every case and every separator of the names that it fits', async (t) => {
   const policy = policyOf('rules: [{ name: pay, action: pay_*, approvals: 2 }, { name: mail, action: Send.Mail }]')
   const ruleFor = (action: string) => policy.govern(action, '{}').terms.rule
-  for (const action of ['pay_x', 'Pay_x', 'pay-x', 'PAY.X', 'pay:x', 'pay/x', 'pay__x', 'pay_-_x', 'pay_']) {
+  for (const action of [
+    'pay_x',
+    'Pay_x',
+    'pay-x',
+    'PAY.X',
+    'pay:x',
+    'pay/x',
+    'pay__x',
+    'pay_-_x',
+    'pay_',
+    '_pay_x',
+    '-:pay-x',
+  ]) {
     t.equal(ruleFor(action), 'pay', action)
   }
-  for (const action of ['payload', 'paX_x', 'repay_x', '_pay_x', 'pay']) t.equal(ruleFor(action), 'default', action)
-  for (const action of ['send_mail', 'SEND-MAIL', 'send//mail']) t.equal(ruleFor(action), 'mail', action)
+  for (const action of ['payload', 'paX_x', 'repay_x', 'pay']) t.equal(ruleFor(action), 'default', action)
+  for (const action of ['send_mail', 'SEND-MAIL', 'send//mail', '_send_mail', 'send_mail.']) {
+    t.equal(ruleFor(action), 'mail', action)
+    t.equal(policy.windowOf(action), policy.windowOf('send_mail'), 'and it has one rate window')
+  }
   t.equal(ruleFor('sendmail'), 'default', 'a separator is one, and none is none')
 })
 

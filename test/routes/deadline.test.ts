@@ -245,6 +245,9 @@ t.test('what the disk did not confirm is told to nobody, until a later commit ha
   t.match(await call('POST', `${one}/claim`), unknown, 'one who acts')
   t.match(await call('GET', '/confirm'), unknown, 'a list that has it')
   t.match(await call('GET', '/audit'), unknown)
+  t.match(await call('GET', '/audit?status=approved'), unknown, 'one that may have it')
+  t.match(await call('GET', '/audit/events?confirmation_id=id-0001'), unknown, 'its history')
+  t.equal((await call('GET', '/')).status, 503)
   t.equal((await call('GET', '/view/id-0001')).status, 503)
   t.match(
     await call('GET', '/confirm/id-0002'),

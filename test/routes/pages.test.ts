@@ -1030,3 +1030,15 @@ t.test('a link in the database is a hash: after a restart the message still lead
   t.equal(page.status, 303)
   t.equal((await after.store.confirmations({ status: 'denied' }, 'newest', 5, null)).items[0]?.resolution?.by, 'olga')
 })
+
+t.test('a few large requests do not crowd the others out of the list', async (t) => {
+  const { call, submit } = await build(t, { config: { rateLimit: 1000 } })
+  const large = 'x'.repeat(400_000)
+  for (let count = 0; count < 4; count++) await submit({ description: large, details: { large }, timeout_seconds: 30 })
+  await submit({ action: 'urgent', description: 'Short and last', timeout_seconds: 300 })
+  const { body } = await call('GET', '/')
+  t.equal(String(body).split('<li>').length - 1, 5)
+  t.match(body, 'Short and last')
+  t.match(body, 'A long description, which its page shows.')
+  t.notMatch(body, 'More that wait')
+})

@@ -250,6 +250,21 @@ t.test('news that a filter leaves out does not keep the comments away', async (t
   t.same(stream.events(), [])
 })
 
+t.test("an agent's stream does not tell when somebody else was refused", async (t) => {
+  const built = await serve(t)
+  const { bot, eve } = await giveKeys(built, { bot: 'agent', eve: 'agent', olga: 'operator' })
+  const { id } = (await bot('POST', '/confirm', { action: 'a', description: 'd' })).body
+  const stream = await read(t, `${built.url}/confirm/${id}/events`, { authorization: `Bearer ${bot.key}` })
+  await until(() => stream.events().length === 2)
+  const before = stream.text()
+  t.equal((await eve('GET', `/confirm/${id}`)).status, 404)
+  await until(async () => (await built.store.events(0, 500, { types: ['rejected'] })).events.length === 1)
+  await bot('POST', `/confirm/${id}/cancel`)
+  await until(() => stream.isOver())
+  const [, ...since] = stream.text().split(before)
+  t.match(since.join(''), /^id: 3\nevent: cancelled\n/, 'the next it hears is its own')
+})
+
 t.test('one that has expired is followed until that is written down', async (t) => {
   let broken = false
   const wrapStore = (store: Store): Store => ({
