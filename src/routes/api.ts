@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type {
   FastifyBaseLogger,
   FastifyInstance,
+  FastifyRequest,
   FastifyTypeProvider,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -74,16 +75,21 @@ export function refuseUnnamed(app: Api): void {
   })
 }
 
-/** What is done for a request is done in turn, before its answer is known and again before it is written out. */
+/**
+ * What is read is read in turn, before its answer is known and again before it is written out: it may be large. Whoever writes
+ * waits for the disk, which lets no more of them through than it can take.
+ */
 export function takeTurns(app: Api, turnstile: Turnstile): void {
-  app.addHook('preHandler', ({ routeOptions: { config } }, _reply, done) => {
-    // Supervisors are answered whoever else waits.
-    const turn = config.rateLimit === false ? null : turnstile.wait()
+  // Supervisors are answered whoever else waits.
+  const turnFor = ({ method, routeOptions: { config } }: FastifyRequest) =>
+    method === 'GET' && config.rateLimit !== false ? turnstile.wait() : null
+  app.addHook('preHandler', (request, _reply, done) => {
+    const turn = turnFor(request)
     if (turn === null) done()
     else void turn.then(() => done())
   })
-  app.addHook('preSerialization', ({ routeOptions: { config } }, _reply, payload, done) => {
-    const turn = config.rateLimit === false ? null : turnstile.wait()
+  app.addHook('preSerialization', (request, _reply, payload, done) => {
+    const turn = turnFor(request)
     if (turn === null) done(null, payload)
     else void turn.then(() => done(null, payload))
   })
