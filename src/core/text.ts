@@ -189,7 +189,7 @@ const kinds: [RegExp, number][] = [
   // They stand on the letter before, though two of them are letters themselves.
   [/[\p{M}\u0e33\u0eb3]/u, mark],
   // Numbers of this kind change places with each other.
-  [/[\u0660-\u0669\u066b\u066c]/, digit],
+  [/[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]/, digit],
   [/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u, turned],
   [new RegExp('[\\p{Emoji}--[\\0-\\x7f]]', 'v'), pictured],
 ]

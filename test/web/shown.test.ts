@@ -124,6 +124,7 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
     ['amounts among letters from right to left', described('א 100 - 200 ב'), described('א 200 - 100 ב')],
     ['an amount before such a letter, and after it', details({ c: '5 א 7' }), details({ c: '7 א 5' })],
     ['Arabic digits in one order, and in the other', details({ c: '١٢ - ٣٤' }), details({ c: '٣٤ - ١٢' })],
+    ['Persian digits in one order, and in the other', details({ c: '۱۲ ۳۴' }), details({ c: '۳۴ ۱۲' })],
     ['a string that plays a member, and a member', details({ a: '1", "b": "2' }), details({ a: '1', b: '2' })],
     ['a key that plays a member, and a member', details({ 'a": "1", "b': '2' }), details({ a: '1', b: '2' })],
     ['an escaped quote, and a quote', details({ a: '\\"' }), details({ a: '"' })],
@@ -172,7 +173,7 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
 })
 
 browserTest('numbers beside letters from right to left stand in the order in which they are written', async (t) => {
-  const text = 'א 111 - 222 ב 333 ج ٤٤٤ - ٥٥٥ د'
+  const text = 'א 111 - 222 ב 333 ج ٤٤٤ - ٥٥٥ د ۶۶۶ ۷۷۷'
   await open({ description: text, ...details({ [text]: text }) })
   const places = await page.locator('.description > bdi, .key, .string').evaluateAll((all: any[]) =>
     all.slice(0, 3).map((element) => {
@@ -180,7 +181,7 @@ browserTest('numbers beside letters from right to left stand in the order in whi
       const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
       const found: number[] = []
       while (nodes.nextNode()) {
-        for (const { index } of nodes.currentNode.data.matchAll(/[\d٤٥]{3}/g)) {
+        for (const { index } of nodes.currentNode.data.matchAll(/[\d٤٥۶۷]{3}/g)) {
           const range = document.createRange()
           range.setStart(nodes.currentNode, index)
           range.setEnd(nodes.currentNode, index + 3)
@@ -193,7 +194,7 @@ browserTest('numbers beside letters from right to left stand in the order in whi
   )
   t.equal(places.length, 3)
   for (const found of places) {
-    t.equal(found.length, 5)
+    t.equal(found.length, 7)
     t.same(
       found,
       found.toSorted((a, b) => a - b),
