@@ -175,12 +175,14 @@ const known = `[${scripts.replace(/\w+ ?/g, (name) => `\\p{Script=${name.trim()}
 const kinds: [RegExp, number][] = [
   // Controls, formats, surrogates, private use, unassigned; separators and spaces but the one; what is ignored by default;
   // what encloses or strikes through; blanks, and what is drawn far out of its place; the marks that are ours. Then Hangul
-  // in parts, signs of music and the like, and scripts that are seldom drawn.
+  // in parts; a low line, hyphens, a colon, an equals sign, an apostrophe and ligatures that are drawn as ASCII is; letters of
+  // mathematics, signs of music and the like; and scripts that are seldom drawn.
   [
     new RegExp(
       `[\\p{C}\\p{Z}\\p{DI}\\p{Me}\\u0334-\\u0338\\u20d2\\u20d3\\u20d8-\\u20da\\u20e5\\u20e6\\u20ea\\u20eb\\u2800\\ufdfd\\ufffc\\ufffd${breakMark}` +
-        `\\u1100-\\u11ff\\ua960-\\ua97f\\ud7b0-\\ud7ff]` +
-        `|[[[\\p{Script=Common}\\p{Script=Inherited}]&&[\\u{10000}-\\u{10ffff}]]--[\\p{Emoji}\\p{ExtPict}\\u{1d400}-\\u{1d7ff}]]` +
+        `\\u1100-\\u11ff\\ua960-\\ua97f\\ud7b0-\\ud7ff` +
+        `\\u0332\\u2010-\\u2012\\ua789\\ua78a\\ua78c\\ufb00-\\ufb06]` +
+        `|[[[\\p{Script=Common}\\p{Script=Inherited}]&&[\\u{10000}-\\u{10ffff}]]--[\\p{Emoji}\\p{ExtPict}]]` +
         `|[^${known}]`,
       'v',
     ),
