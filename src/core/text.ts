@@ -1,5 +1,6 @@
 // Text that others wrote, as people are to see it. One function takes it apart; the pages, the chats, the log and the
 // terminal each put the pieces together in their own way, and nowhere do two different texts look the same.
+import { sha256, shortDigest } from './digest.js'
 
 export type Piece =
   /** Drawn as it stands, from left to right. */
@@ -340,8 +341,13 @@ export function sayGap({ breaks, blanks }: Extract<Piece, { kind: 'gap' }>): str
   const total = counted(breaks, 'line break')
   if (blanks.every(({ items }) => items.every((blank) => blank === ''))) return total
   const said = blanks.slice(0, mostBlanks).map(({ items, count }) => times(items.flatMap(sayLine), count))
-  const rest = blanks.length > mostBlanks ? [`${numbered(blanks.length - mostBlanks)} more of that kind`] : []
-  return `${total}: ${[...said, ...rest, 'line break'].join(', ')}`
+  return `${total}: ${[...said, ...sayRest(blanks.slice(mostBlanks)), 'line break'].join(', ')}`
+}
+
+/** What is not said is still told from anything else. As JSON, since a hash takes all halves of pairs for the same. */
+function sayRest(blanks: Extract<Piece, { kind: 'gap' }>['blanks']): string[] {
+  if (blanks.length === 0) return []
+  return [`${numbered(blanks.length)} more of that kind, SHA-256 ${shortDigest(sha256(JSON.stringify(blanks)))}…`]
 }
 
 function sayLine(blank: string): string[] {

@@ -63,7 +63,15 @@ t.test('ordinary text of any language is left alone', async (t) => {
       'ภาษาไทย น้ำ',
       'ខ្មែរ',
     ],
-    ...['日本語のテキスト', '한국어', '中文，标点。', 'አማርኛ', 'ქართული', 'Հայերեն', 'x → y ≤ z · 5 € “q” ‘q’ – — … ☑ ½ ²'],
+    ...[
+      '日本語のテキスト',
+      '한국어',
+      '中文，标点。',
+      'አማርኛ',
+      'ქართული',
+      'Հայերեն',
+      'x → y ≤ z · 5 € “q” ‘q’ – — … ☑ ½ ²',
+    ],
     ...['👩‍👩‍👧 family', '❤️', '👍🏽', '1️⃣', '🇸🇪🇯🇵', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'a  b   c', '╔═╗'],
   ]) {
     t.same(piecesOf(text), [{ kind: 'text', text }], text)
@@ -253,6 +261,25 @@ t.test('two different texts never look the same, in several lines, on one, or in
         return one === other || write(before + one + after) !== write(before + other + after)
       }),
       { numRuns: 2000 },
+    )
+  }
+})
+
+t.test('of many different empty lines not all are said, and still no two texts look the same', async (t) => {
+  const lines = Array.from({ length: 120 }, (_, index) => ' '.repeat(index + 1))
+  t.match(
+    visibleLine(`a\n${lines.join('\n')}\nb`),
+    /, 100 spaces, 20 more of that kind, SHA-256 [0-9a-f]{16}…, line break\}b$/,
+  )
+  const blank = fc.constantFrom('', ' ', '  ', '\t', '\u200b', '\ud800', '\udfff')
+  const blanks = fc.array(blank, { minLength: 150, maxLength: 200 })
+  for (const write of [visible, visibleLine, quotedLine]) {
+    fc.assert(
+      fc.property(blanks, blank, fc.nat({ max: 149 }), (all, other, at) => {
+        const [one, another] = [all, all.with(at, other)].map((some) => `a\n${some.join('\n')}\nb`)
+        return one === another || write(one!) !== write(another!)
+      }),
+      { numRuns: 500 },
     )
   }
 })

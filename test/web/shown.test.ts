@@ -84,6 +84,9 @@ async function columns(): Promise<number> {
 /** One word that is too long to stand on a line with others. */
 const removal = 'drop_database_production_now'
 
+/** More than are said one by one. */
+const blankLines = Array.from({ length: 120 }, (_, index) => `\n${' '.repeat(index + 1)}`).join('')
+
 browserTest('thirty pairs of different requests, none of which look alike', async (t) => {
   const line = await columns()
   /** Text that ends right where its line does in the details, so that what follows is on the next one in any case. */
@@ -155,6 +158,11 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
       'many line breaks with more behind them, and fewer',
       described(`ok${'\n'.repeat(1480)}rm -rf /`),
       described(`ok${'\n'.repeat(1479)}rm -rf /`),
+    ],
+    [
+      'many different empty lines, and the last of them another',
+      described(`ok${blankLines}\n\t\nrm`),
+      described(`ok${blankLines}\n\r\nrm`),
     ],
     ['a mark on a letter, and a letter with a mark', details({ c: 'cafe\u0301' }), details({ c: 'caf\u00e9' })],
     ['a character for private use, and another', details({ c: '\ue000' }), details({ c: '\ue001' })],
