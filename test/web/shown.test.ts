@@ -127,7 +127,6 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
     ['amounts among letters from right to left', described('א 100 - 200 ב'), described('א 200 - 100 ב')],
     ['an amount before such a letter, and after it', details({ c: '5 א 7' }), details({ c: '7 א 5' })],
     ['Arabic digits in one order, and in the other', details({ c: '١٢ - ٣٤' }), details({ c: '٣٤ - ١٢' })],
-    ['Persian digits in one order, and in the other', details({ c: '۱۲ ۳۴' }), details({ c: '۳۴ ۱۲' })],
     ['a string that plays a member, and a member', details({ a: '1", "b": "2' }), details({ a: '1', b: '2' })],
     ['a key that plays a member, and a member', details({ 'a": "1", "b': '2' }), details({ a: '1', b: '2' })],
     ['an escaped quote, and a quote', details({ a: '\\"' }), details({ a: '"' })],
