@@ -1,4 +1,5 @@
 // What `policy check` and `policy explain` print: the rules in plain sentences, and why one of them applies.
+import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { defaultTerms, type Terms } from '../core/model.js'
 import { cut, visibleJson, visibleLine } from '../core/text.js'
 import { type Condition, describeCondition, describeDemand, valuesAt } from '../policy/condition.js'
@@ -40,7 +41,11 @@ function list(what: string, items: string[]): string {
 export function flawOfDetails(details: string): string | null {
   try {
     const value = JSON.parse(details) as unknown
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return null
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      // As the service does, which would refuse them.
+      const ambiguity = findAmbiguity(details, () => false)
+      return ambiguity === null ? null : sayAmbiguity(ambiguity, 'the details')
+    }
   } catch {
     // Said below.
   }

@@ -175,6 +175,14 @@ function placeOf(path: string[]): string {
   return steps.map((step) => (/^[\w…-]+$/.test(step) ? shorten(step) : JSON.stringify(shorten(step)))).join('.')
 }
 
+/** What is wrong with it and what to send instead. `whole` is what was searched, as it follows "in". */
+export function sayAmbiguity({ kind, place, text }: Ambiguity, whole: string): string {
+  const where = place === '' ? `in ${whole}` : `at ${place}`
+  return kind === 'name'
+    ? `The name '${text}' stands twice ${where}, and readers of JSON differ in which one they take. Send it once.`
+    : `The number ${text} ${where} does not survive being read: JSON.parse makes another of it. Send it as text, in quotes.`
+}
+
 /** Text of a stranger's, to stand in a sentence: nothing hidden, and not long. */
 export function shorten(text: string): string {
   return visibleLine(text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)

@@ -1,5 +1,6 @@
 // Text that others wrote, as people are to see it. One function takes it apart; the pages, the chats, the log and the
 // terminal each put the pieces together in their own way, and nowhere do two different texts look the same.
+import { sha256, shortDigest } from './digest.js'
 
 export type Piece =
   /** Drawn as it stands, from left to right. */
@@ -175,12 +176,14 @@ const known = `[${scripts.replace(/\w+ ?/g, (name) => `\\p{Script=${name.trim()}
 const kinds: [RegExp, number][] = [
   // Controls, formats, surrogates, private use, unassigned; separators and spaces but the one; what is ignored by default;
   // what encloses or strikes through; blanks, and what is drawn far out of its place; the marks that are ours. Then Hangul
-  // in parts, signs of music and the like, and scripts that are seldom drawn.
+  // in parts; a low line, hyphens, a colon, an equals sign, an apostrophe and ligatures that are drawn as ASCII is; letters of
+  // mathematics, signs of music and the like; and scripts that are seldom drawn.
   [
     new RegExp(
       `[\\p{C}\\p{Z}\\p{DI}\\p{Me}\\u0334-\\u0338\\u20d2\\u20d3\\u20d8-\\u20da\\u20e5\\u20e6\\u20ea\\u20eb\\u2800\\ufdfd\\ufffc\\ufffd${breakMark}` +
-        `\\u1100-\\u11ff\\ua960-\\ua97f\\ud7b0-\\ud7ff]` +
-        `|[[[\\p{Script=Common}\\p{Script=Inherited}]&&[\\u{10000}-\\u{10ffff}]]--[\\p{Emoji}\\p{ExtPict}\\u{1d400}-\\u{1d7ff}]]` +
+        `\\u1100-\\u11ff\\ua960-\\ua97f\\ud7b0-\\ud7ff` +
+        `\\u0332\\u2010-\\u2012\\ua789\\ua78a\\ua78c\\ufb00-\\ufb06]` +
+        `|[[[\\p{Script=Common}\\p{Script=Inherited}]&&[\\u{10000}-\\u{10ffff}]]--[\\p{Emoji}\\p{ExtPict}]]` +
         `|[^${known}]`,
       'v',
     ),
@@ -189,7 +192,7 @@ const kinds: [RegExp, number][] = [
   // They stand on the letter before, though two of them are letters themselves.
   [/[\p{M}\u0e33\u0eb3]/u, mark],
   // Numbers of this kind change places with each other.
-  [/[\u0660-\u0669\u066b\u066c]/, digit],
+  [/[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]/, digit],
   [/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u, turned],
   [new RegExp('[\\p{Emoji}--[\\0-\\x7f]]', 'v'), pictured],
 ]
@@ -338,8 +341,13 @@ export function sayGap({ breaks, blanks }: Extract<Piece, { kind: 'gap' }>): str
   const total = counted(breaks, 'line break')
   if (blanks.every(({ items }) => items.every((blank) => blank === ''))) return total
   const said = blanks.slice(0, mostBlanks).map(({ items, count }) => times(items.flatMap(sayLine), count))
-  const rest = blanks.length > mostBlanks ? [`${numbered(blanks.length - mostBlanks)} more of that kind`] : []
-  return `${total}: ${[...said, ...rest, 'line break'].join(', ')}`
+  return `${total}: ${[...said, ...sayRest(blanks.slice(mostBlanks)), 'line break'].join(', ')}`
+}
+
+/** What is not said is still told from anything else. As JSON, since a hash takes all halves of pairs for the same. */
+function sayRest(blanks: Extract<Piece, { kind: 'gap' }>['blanks']): string[] {
+  if (blanks.length === 0) return []
+  return [`${numbered(blanks.length)} more of that kind, SHA-256 ${shortDigest(sha256(JSON.stringify(blanks)))}…`]
 }
 
 function sayLine(blank: string): string[] {

@@ -10,7 +10,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
-import { type Ambiguity, findAmbiguity } from '../core/ambiguity.js'
+import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
 import { notJson, Problem, unsupported } from './errors.js'
@@ -116,7 +116,7 @@ export function parseBodies(app: Api, turnstile: Turnstile): void {
           return done(notJson())
         const ambiguity = findAmbiguity(text, isClamped)
         if (ambiguity === null) done(null, value)
-        else done(ambiguous(ambiguity))
+        else done(new Problem('ambiguous_json', sayAmbiguity(ambiguity, 'the body')))
       })
     }
     const turn = body.length < largeBody ? null : turnstile.wait()
@@ -149,15 +149,6 @@ function isClamped(path: readonly string[]): boolean {
   return path.length === 1
     ? first === 'timeout_seconds'
     : path.length === 3 && first === 'items' && third === 'timeout_seconds'
-}
-
-function ambiguous({ kind, place, text }: Ambiguity): Problem {
-  const where = place === '' ? 'in the body' : `at ${place}`
-  const sentence =
-    kind === 'name'
-      ? `The name '${text}' stands twice ${where}, and readers of JSON differ in which one they take. Send it once.`
-      : `The number ${text} ${where} does not survive being read: JSON.parse makes another of it. Send it as text, in quotes.`
-  return new Problem('ambiguous_json', sentence)
 }
 
 /** At least as many values as JSON.parse would make of it: what begins or separates them, outside strings. */

@@ -1,7 +1,7 @@
 // What "always" means: for how long, for whom and with which details an action passes without asking. Asked in the form, and
 // said on the page.
 import type { Confirmation, Remembered } from '../core/model.js'
-import { html, type Markup, named, writtenLine } from './html.js'
+import { html, type Markup, named, verbatim, writtenLine } from './html.js'
 import { moment } from './time.js'
 
 /** In seconds; null: until it is revoked. */
@@ -35,7 +35,7 @@ export function questionsOf({ requester, details }: Confirmation): Question[] {
       field: 'whom',
       topic: 'for whom',
       options: [
-        { value: 'requester', label: html`Only when ${named(requester)} asks` },
+        { value: 'requester', label: html`Only when ${verbatim(named(requester))} asks` },
         { value: 'anyone', label: html`Whoever asks` },
       ],
     },
@@ -91,14 +91,18 @@ function fieldsOf({ field, topic, options }: Question, entered: string | undefin
   </fieldset>`
 }
 
+/** An entry does not look at it. Said where somebody is named. */
+export const anyBehalf = 'on whosever behalf'
+
 /** What an entry covers that goes with an approval. */
-export function covered({ action, sessionKey }: Confirmation, remembered: Remembered): Markup {
+export function covered({ action, onBehalfOf, sessionKey }: Confirmation, remembered: Remembered): Markup {
   const { scope, requester, expiresAt, isExact } = remembered
   const isSession = scope === 'session'
-  const whose = requester === null ? null : html` that ${named(requester)} asks for`
+  const whose = requester === null ? null : html` that ${verbatim(named(requester))} asks for`
   const where = isSession ? html` in session <code>${writtenLine(sessionKey)}</code>` : null
   const bounds = [
     ...(requester === null ? ['whoever asks'] : []),
+    ...(onBehalfOf === null ? [] : [anyBehalf]),
     ...(isSession ? [] : ['in whichever session']),
     isExact ? 'with exactly these details' : 'whatever its details',
   ].join(', ')

@@ -2,7 +2,7 @@
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
-import { alwaysFields, covered, questionsOf } from './always.js'
+import { alwaysFields, anyBehalf, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
 import { flawBeside, noticeToRead } from './notice.js'
@@ -117,9 +117,13 @@ function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm
 
 function alwaysEffect(confirmation: Confirmation): Markup {
   const questions = questionsOf(confirmation)
-  const rest = questions.some(({ field }) => field === 'details') ? null : ', whatever its details'
-  return html`This one, and from now on every <code>${writtenLine(confirmation.action)}</code>${rest}, without asking.
-    You choose ${questions.map(({ topic }) => topic).join(', and ')}.`
+  const bounds = [
+    ...(confirmation.onBehalfOf === null ? [] : [anyBehalf]),
+    ...(questions.some(({ field }) => field === 'details') ? [] : ['whatever its details']),
+  ]
+  return html`This one, and from now on every
+    <code>${writtenLine(confirmation.action)}</code>${bounds.map((bound) => `, ${bound}`)}, without asking. You choose
+    ${questions.map(({ topic }) => topic).join(', and ')}.`
 }
 
 function onceEffect(confirmation: Confirmation, by: string): Markup {

@@ -69,6 +69,11 @@ export function named(name: string): Markup {
   return name === '' ? html`<span class="quiet">(no name)</span>` : writtenLine(name)
 }
 
+/** What an agent chose, where each character counts: it cannot pass for words of the page. */
+export function verbatim(text: Markup): Markup {
+  return html`<span class="verbatim">${text}</span>`
+}
+
 /** The text inside quotes that are not part of it; its own are escaped. Texts that belong together share their room. */
 export function quoted(text: string, kind: string, room: Room): Markup {
   const isLong = text.includes('\n') && kind !== 'key' ? ' block' : ''

@@ -6,7 +6,7 @@ import { cut, visibleLine } from '../core/text.js'
 import { approvalsGiven } from '../core/vote.js'
 import { type DecisionForm, decisionForm, keptAs, type Problem } from './decision.js'
 import { detailsTree } from './details.js'
-import { excerpt, html, type Markup, named, type Part, written, writtenLine } from './html.js'
+import { excerpt, html, type Markup, named, type Part, verbatim, written, writtenLine } from './html.js'
 import { notice, noticeToRead } from './notice.js'
 import { outcome, standing, statusWords, votesList } from './standing.js'
 import { countdown, moment } from './time.js'
@@ -136,7 +136,9 @@ export function listPage(view: ListPage): string {
 function listItem(confirmation: Confirmation, url: string, now: number) {
   const { action, description, requester, onBehalfOf, terms, deadline } = confirmation
   const behalf =
-    onBehalfOf === null ? null : html` <span class="claim">on behalf of ${named(onBehalfOf)}, not verified</span>`
+    onBehalfOf === null
+      ? null
+      : html` <span class="claim">on behalf of ${verbatim(named(onBehalfOf))}, not verified</span>`
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
@@ -145,7 +147,9 @@ function listItem(confirmation: Confirmation, url: string, now: number) {
         ? html`<p class="quiet">A long description, which its page shows.</p>`
         : html`<p class="excerpt">${excerpt(description, 160)}</p>`
     }
-    <p class="quiet">${riskChip(terms)} ${countdown(deadline, now)} · asked by ${named(requester)}${behalf}${need}</p>
+    <p class="quiet">
+      ${riskChip(terms)} ${countdown(deadline, now)} · asked by ${verbatim(named(requester))}${behalf}${need}
+    </p>
   </li>`
 }
 
@@ -293,11 +297,6 @@ function facts({
       )}
     </dl>
   </section>`
-}
-
-/** What an agent chose, where each character counts. */
-function verbatim(text: Markup): Markup {
-  return html`<span class="verbatim">${text}</span>`
 }
 
 function approvalsNeeded({ approvals, seats }: Terms): Markup {

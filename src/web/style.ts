@@ -66,6 +66,14 @@ bdi { unicode-bidi: isolate; direction: ltr; white-space: break-spaces; overflow
 bdi bdi { direction: rtl; }
 /* Where each character counts, a line is filled before the next begins: so a space is seen at its end, too. */
 h1 bdi, .verbatim bdi, .json bdi { font-family: var(--mono); line-break: anywhere; }
+/* In a sentence of the page its end is seen. */
+p .verbatim > bdi, label .verbatim > bdi {
+  padding: 0 0.25em;
+  border: 1px solid var(--rule);
+  border-radius: 0.25em;
+  -webkit-box-decoration-break: clone;
+  box-decoration-break: clone;
+}
 /* A line break. It is not copied, and not read out. */
 bdi i::before { content: '↵'; content: '↵' / ''; color: var(--accent); font-weight: 700; font-style: normal; }
 .length { color: var(--quiet); font: 0.8125rem/1.5 var(--sans); }

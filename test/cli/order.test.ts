@@ -83,6 +83,7 @@ const misread: [args: string[], sentence: RegExp][] = [
   [['people', 'set', '--name', 'bob', '--discord', 'null'], /--discord: must be a person's id/],
   [['people', 'set', '--telegram', '5'], /--name: is needed/],
   [['policy', 'explain', 'pay', '--details', '[1]'], /--details: the details must be a JSON object/],
+  [['policy', 'explain', 'pay', '--details', '{"a":1,"a":2}'], /--details: The name 'a' stands twice in the details/],
 ]
 t.test('a command that cannot be understood is refused by what is wrong, and touches nothing', async (t) => {
   const folder = temporaryFolder(t)

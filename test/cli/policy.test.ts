@@ -146,6 +146,19 @@ t.test('details that are no object are refused before anything is explained', as
   for (const text of ['', 'amount=5', '[1]', 'null', '5']) t.match(flawOfDetails(text), /must be a JSON object/, text)
 })
 
+t.test('details that the service would refuse as ambiguous are not explained', async (t) => {
+  t.match(
+    flawOfDetails('{"amount":5,"amount":500}'),
+    "The name 'amount' stands twice in the details, and readers of JSON",
+  )
+  t.match(flawOfDetails('{"to":[{"id":1,"id":2}]}'), "The name 'id' stands twice at to.0,")
+  t.match(
+    flawOfDetails('{"amount":12345678901234567890}'),
+    'The number 12345678901234567890 at amount does not survive being read',
+  )
+  t.equal(flawOfDetails('{"amount":12345,"to":{"amount":1}}'), null)
+})
+
 t.test('the explanation in the manual is what is printed', async (t) => {
   const manual = readFileSync(fileURLToPath(new URL('../../../docs/rules.md', import.meta.url)), 'utf8')
   const example = /```yaml\n(groups:[\s\S]*?)```/.exec(manual)![1]!

@@ -38,6 +38,8 @@ t.test('what cannot be seen, or not be told from a blank or from another, is mar
     ...[0x1d159, 0x1d173, 0x16fe4, 0x1107f, 0x13441, 0x12031, 0x1bca0, 0xe0001, 0xe0041, 0xe0100, 0xf0000, 0x10ffff],
     // Strokes through letters, marks of our own, and what is drawn far beyond its place.
     ...[0x0336, 0x20dd, 0x21b5, 0xfdfd],
+    // What is drawn as ASCII is.
+    ...[0x0332, 0x2010, 0x2011, 0x2012, 0xa789, 0xa78a, 0xa78c, 0xfb00, 0xfb01, 0xfb06, 0x1d400, 0x1d5ba, 0x1d7ff],
   ]
   for (const code of codes) {
     t.equal(short(`a${String.fromCodePoint(code)}b`), `a[${code.toString(16)}]b`, `U+${code.toString(16)}`)
@@ -61,8 +63,16 @@ t.test('ordinary text of any language is left alone', async (t) => {
       'ภาษาไทย น้ำ',
       'ខ្មែរ',
     ],
-    ...['日本語のテキスト', '한국어', '中文，标点。', 'አማርኛ', 'ქართული', 'Հայերեն', 'x → y ≤ z · 5 € “q” — … ☑ ½ ²'],
-    ...['👩‍👩‍👧 family', '❤️', '👍🏽', '1️⃣', '🇸🇪🇯🇵', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'a  b   c', '𝐱 + 𝑦', '╔═╗'],
+    ...[
+      '日本語のテキスト',
+      '한국어',
+      '中文，标点。',
+      'አማርኛ',
+      'ქართული',
+      'Հայերեն',
+      'x → y ≤ z · 5 € “q” ‘q’ – — … ☑ ½ ²',
+    ],
+    ...['👩‍👩‍👧 family', '❤️', '👍🏽', '1️⃣', '🇸🇪🇯🇵', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'a  b   c', '╔═╗'],
   ]) {
     t.same(piecesOf(text), [{ kind: 'text', text }], text)
   }
@@ -116,6 +126,8 @@ t.test('right-to-left letters are isolated run by run, so that numbers keep thei
     ['א 1 - 2 ב', '<א> 1 - 2 <ב>'],
     ['שלום עולם, 5', '<שלום עולם>, 5'],
     ['١٢٣-٤٥٦', '<١٢٣>-<٤٥٦>'],
+    ['۱۲ ۳۴', '<۱۲> <۳۴>'],
+    ['مبلغ ۱۲ ۳۴', '<مبلغ> <۱۲> <۳۴>'],
     ['مبلغ ١٢٣ ريال', '<مبلغ> <١٢٣> <ريال>'],
     ['א👍ב', '<א>👍<ב>'],
   ]
@@ -216,6 +228,7 @@ const tricky = fc
           'ب',
           'د',
           '١',
+          '۱',
           '2',
           '👍',
           '👩‍👩‍👧',
@@ -248,6 +261,25 @@ t.test('two different texts never look the same, in several lines, on one, or in
         return one === other || write(before + one + after) !== write(before + other + after)
       }),
       { numRuns: 2000 },
+    )
+  }
+})
+
+t.test('of many different empty lines not all are said, and still no two texts look the same', async (t) => {
+  const lines = Array.from({ length: 120 }, (_, index) => ' '.repeat(index + 1))
+  t.match(
+    visibleLine(`a\n${lines.join('\n')}\nb`),
+    /, 100 spaces, 20 more of that kind, SHA-256 [0-9a-f]{16}…, line break\}b$/,
+  )
+  const blank = fc.constantFrom('', ' ', '  ', '\t', '\u200b', '\ud800', '\udfff')
+  const blanks = fc.array(blank, { minLength: 150, maxLength: 200 })
+  for (const write of [visible, visibleLine, quotedLine]) {
+    fc.assert(
+      fc.property(blanks, blank, fc.nat({ max: 149 }), (all, other, at) => {
+        const [one, another] = [all, all.with(at, other)].map((some) => `a\n${some.join('\n')}\nb`)
+        return one === another || write(one!) !== write(another!)
+      }),
+      { numRuns: 500 },
     )
   }
 })

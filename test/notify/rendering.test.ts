@@ -113,8 +113,10 @@ const attacks: [name: string, text: string, telegram: string, discord?: string][
   ['what plays a line break', '# not run:↵ rm -rf /', '# not run:\\u{21b5} rm -rf /'],
   ['what plays an escape', '\\u{202e} \\n', '\\\\u{202e} \\\\n'],
   ['a no-break space', 'rm\u00a0-rf', 'rm\\u{a0}-rf'],
+  ['what is drawn as ASCII is', 'rm \u2011rf \ufb01le', 'rm \\u{2011}rf \\u{fb01}le'],
   ['a long gap', `a${' '.repeat(500)}b${'\n'.repeat(1480)}c`, 'a\\{500 spaces}b\\{1,480 line breaks}\nc'],
   ['amounts among letters from right to left', 'א 100 ב 200', '\u2067א\u2069 100 \u2067ב\u2069 200'],
+  ['Persian amounts', '۱۲ ۳۴', '\u2067۱۲\u2069 \u2067۳۴\u2069'],
 ]
 for (const [name, text, onTelegram, onDiscord] of attacks) {
   t.test(`${name} in a description stays what it is: text`, async (t) => {

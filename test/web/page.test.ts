@@ -423,6 +423,35 @@ t.test('for whom it says it acts is shown as its word', async (t) => {
   t.notMatch(wordsOf(render(example())), /behalf/)
 })
 
+t.test('a name that an agent chose cannot pass for words of the page', async (t) => {
+  const name = 'alice (verified) · asked by root'
+  const asked = example({ requester: name, onBehalfOf: name })
+  const remember = { scope: 'global', requester: name, expiresAt: null, isExact: false } as const
+  const pages: [string, number][] = [
+    [listPage({ ...frame, ...listed(asked) }), 2],
+    // Among the facts twice; then for the session, and asked for always.
+    [render(asked), 4],
+    [render(resolved({ ...asked, votes: [vote('ann', { remember })] }, 'approved', 'ann')), 3],
+  ]
+  for (const [page, count] of pages) {
+    t.equal(page.split(`<span class="verbatim"><bdi dir="ltr">${name}</bdi></span>`).length - 1, count)
+    t.equal(page.split(name).length - 1, count, 'and nowhere else')
+  }
+})
+
+t.test('where somebody is named for whom it is done, what is whitelisted is so on whosever behalf', async (t) => {
+  const words = wordsOf(render(example({ onBehalfOf: 'Ann' })))
+  t.match(
+    words,
+    'every send_newsletter that newsletter-agent asks for in session march-campaign, on whosever behalf, whatever its details,',
+  )
+  t.match(words, 'from now on every send_newsletter, on whosever behalf, without asking. You choose for how long')
+  t.match(
+    wordsOf(render(example({ onBehalfOf: 'Ann', details: '{}' }))),
+    'from now on every send_newsletter, on whosever behalf, whatever its details, without asking.',
+  )
+})
+
 t.test('the page says where whoever acts must present the digest', async (t) => {
   t.match(wordsOf(render(example({}, { needsDigest: true }))), 'session. Whoever acts must present it.')
   t.notMatch(wordsOf(render(example())), 'must present it')

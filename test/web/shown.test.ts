@@ -84,6 +84,9 @@ async function columns(): Promise<number> {
 /** One word that is too long to stand on a line with others. */
 const removal = 'drop_database_production_now'
 
+/** More than are said one by one. */
+const blankLines = Array.from({ length: 120 }, (_, index) => `\n${' '.repeat(index + 1)}`).join('')
+
 browserTest('thirty pairs of different requests, none of which look alike', async (t) => {
   const line = await columns()
   /** Text that ends right where its line does in the details, so that what follows is on the next one in any case. */
@@ -155,8 +158,18 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
       described(`ok${'\n'.repeat(1480)}rm -rf /`),
       described(`ok${'\n'.repeat(1479)}rm -rf /`),
     ],
+    [
+      'many different empty lines, and the last of them another',
+      described(`ok${blankLines}\n\t\nrm`),
+      described(`ok${blankLines}\n\r\nrm`),
+    ],
     ['a mark on a letter, and a letter with a mark', details({ c: 'cafe\u0301' }), details({ c: 'caf\u00e9' })],
     ['a character for private use, and another', details({ c: '\ue000' }), details({ c: '\ue001' })],
+    ['a hyphen that is none, and one', details({ c: 'rm \u2010rf' }), details({ c: 'rm -rf' })],
+    ['a colon that is none, and one', details({ c: 'a\ua789b' }), details({ c: 'a:b' })],
+    ['a low line on a letter, and a macron', details({ c: 'a\u0332' }), details({ c: 'a\u0331' })],
+    ['a ligature, and its letters', details({ c: '\ufb01le' }), details({ c: 'file' })],
+    ['letters of mathematics, and letters', details({ c: '\u{1d68a}' }), details({ c: 'a' })],
     ['what has no font, and another of it', details({ c: '\u{12031}' }), details({ c: '\u{12032}' })],
     ['an object replacement character, and none', details({ c: 'a\ufffcb' }), details({ c: 'ab' })],
     ['a mark of ours, and text that plays it', described('a\nb'), described('a↵ b')],
@@ -172,7 +185,7 @@ browserTest('thirty pairs of different requests, none of which look alike', asyn
 })
 
 browserTest('numbers beside letters from right to left stand in the order in which they are written', async (t) => {
-  const text = 'א 111 - 222 ב 333 ج ٤٤٤ - ٥٥٥ د'
+  const text = 'א 111 - 222 ב 333 ج ٤٤٤ - ٥٥٥ د ۶۶۶ ۷۷۷'
   await open({ description: text, ...details({ [text]: text }) })
   const places = await page.locator('.description > bdi, .key, .string').evaluateAll((all: any[]) =>
     all.slice(0, 3).map((element) => {
@@ -180,7 +193,7 @@ browserTest('numbers beside letters from right to left stand in the order in whi
       const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
       const found: number[] = []
       while (nodes.nextNode()) {
-        for (const { index } of nodes.currentNode.data.matchAll(/[\d٤٥]{3}/g)) {
+        for (const { index } of nodes.currentNode.data.matchAll(/[\d٤٥۶۷]{3}/g)) {
           const range = document.createRange()
           range.setStart(nodes.currentNode, index)
           range.setEnd(nodes.currentNode, index + 3)
@@ -193,7 +206,7 @@ browserTest('numbers beside letters from right to left stand in the order in whi
   )
   t.equal(places.length, 3)
   for (const found of places) {
-    t.equal(found.length, 5)
+    t.equal(found.length, 7)
     t.same(
       found,
       found.toSorted((a, b) => a - b),
