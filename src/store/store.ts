@@ -192,7 +192,7 @@ export class OutcomeUnknown extends StoreUnavailable {
   override name = 'OutcomeUnknown'
 }
 
-/** The database was removed or replaced while it was in use. Nothing more is written to it; a restart looks at what is there. */
+/** The database was removed, replaced or overwritten while it was in use. Nothing more is written to it; a restart looks at what is there. */
 export class StoreDisplaced extends StoreUnavailable {
   override name = 'StoreDisplaced'
 }

@@ -120,7 +120,7 @@ export function openWriter(file: string): Writer {
   }
 
   let lastSeq = sql.lastSeq.get() as number
-  const assertInPlace = watchPlace(file)
+  const place = watchPlace(file)
   let isMarked = false
 
   function writeAll(group: PackedChange[]): PackedOutcome[] {
@@ -168,10 +168,10 @@ export function openWriter(file: string): Writer {
    * no longer in its place may come back with that file.
    */
   function commit(): void {
-    assertInPlace()
+    place.assertUntouched()
     try {
       sql.commit.run()
-      assertInPlace()
+      place.settle()
     } catch (error) {
       const { message, code } = error as Error & { code: string }
       if (error instanceof Outage || code.startsWith('SQLITE_IOERR')) throw new Outage(message, code, true)

@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -159,11 +160,17 @@ const takenAway: [what: string, act: (dbPath: string) => void][] = [
     },
   ],
   ['robbed of its -shm', (dbPath) => rmSync(`${dbPath}-shm`)],
+  ['robbed of its .lock', (dbPath) => rmSync(`${dbPath}.lock`)],
+  ['overwritten in its place', (dbPath) => writeFileSync(dbPath, readFileSync(dbPath))],
+  ['made longer', (dbPath) => truncateSync(dbPath, statSync(dbPath).size + 8192)],
   ['deleted with its folder', (dbPath) => renameSync(dirname(dbPath), `${dirname(dbPath)}.away`)],
 ]
 const gone = {
   status: 503,
-  body: { code: 'storage_unavailable', error: /removed or replaced while Holdpoint ran.*restart Holdpoint/ },
+  body: {
+    code: 'storage_unavailable',
+    error: /removed, replaced or overwritten while Holdpoint ran.*restart Holdpoint/,
+  },
 }
 for (const [what, act] of takenAway) {
   t.test(`a database that is ${what} under a running service takes nothing more`, async (t) => {
