@@ -16,6 +16,8 @@ import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'
 import { migrations } from '../../src/store/migrations.js'
+import { openSqliteStore } from '../../src/store/sqlite.js'
+import { onThisThread } from '../../src/store/writing.js'
 import { launch, run, start } from '../e2e/program.js'
 import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
 
@@ -336,6 +338,23 @@ for (const [what, act] of unreadable) {
     })
   })
 }
+
+t.test('nor does a restore use a number again that a database had which was begun anew', async (t) => {
+  const { built, story } = await tell(t)
+  const { dbPath, backup } = story
+  await built.stop()
+  rmSync(dbPath)
+  const anew = openSqliteStore(dbPath, onThisThread)
+  for (let count = 0; count < 50; count++) {
+    await anew.commit({
+      writes: [],
+      events: [{ type: 'rejected', at: t0, actor: 'a', via: 'http', confirmationId: null, data: {} }],
+    })
+  }
+  await anew.close()
+  t.equal(lastSeq(dbPath), 1_000_000_050)
+  t.match(await order(dbPath, 'restore', backup), { code: 0, stderr: /goes on with 2000000050\./ })
+})
 
 t.test('where it has keys that the backup knows nothing of, none of the backup is good', async (t) => {
   const { built, story } = await tell(t)

@@ -268,6 +268,22 @@ t.test('a gap in the numbers costs no pages, and the history goes on behind it',
   t.match(await store.events(500_000, 10, { actor: 'nobody' }), { events: [], upTo: 1_000_000_002, more: false })
 })
 
+t.test('a database that was begun anew where there was one with keys uses no number again', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  writeFileSync(`${path}.closed`, '')
+  const store = openSqliteStore(path)
+  t.same(await store.events(0, 10), { events: [], upTo: 0, more: false })
+  t.match(await store.commit(insert(confirmation('c1'))), { events: [{ seq: 1_000_000_001 }] })
+  const conflicting = await Promise.all(['c1', 'c2'].map((id) => store.commit(insert(confirmation(id)))))
+  t.match(conflicting, ['conflict', { events: [{ seq: 1_000_000_002 }] }])
+  t.match(await store.events(0, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
+  t.match(await store.events(7, 10), { events: [{}, {}], upTo: 1_000_000_002, more: false })
+  await store.close()
+  const again = openSqliteStore(path)
+  t.teardown(() => again.close())
+  t.match(await again.commit(insert(confirmation('c3'))), { events: [{ seq: 1_000_000_003 }] })
+})
+
 t.test('the latest time on record is that of the clock as it last ran', async (t) => {
   const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), onThisThread)
   t.teardown(() => store.close())
