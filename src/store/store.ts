@@ -197,6 +197,11 @@ export class StoreDisplaced extends StoreUnavailable {
   override name = 'StoreDisplaced'
 }
 
+/** The database can be opened, but what is in it makes no sense. Nothing was changed. */
+export class StoreDamaged extends StoreUnavailable {
+  override name = 'StoreDamaged'
+}
+
 /** The database cannot be opened; the message says why and what to do. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
