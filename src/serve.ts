@@ -7,6 +7,7 @@ import { listen, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger, logStream } from './log.js'
 import { loadRules } from './rules.js'
 import type { Service } from './service/service.js'
+import { refuseDamaged } from './store/open.js'
 import { openSqliteStore } from './store/sqlite.js'
 import { onThread } from './store/writing.js'
 import { version } from './version.js'
@@ -26,8 +27,14 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   rules?.warnings.forEach((warning) => log.warn({ policy: config.policy }, warning))
   const clock = systemClock()
   const store = openSqliteStore(config.dbPath, onThread, clock.now)
-  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, { store, clock, log, rules })
-  const { expired, pending, unsent } = await service.start()
+  const refuse = refuseDamaged(config.dbPath)
+  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, {
+    store,
+    clock,
+    log,
+    rules,
+  }).catch(refuse)
+  const { expired, pending, unsent } = await service.start().catch(refuse)
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()
     throw error

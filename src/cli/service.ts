@@ -6,16 +6,18 @@ import { buildApp } from '../app.js'
 import type { Config } from '../config.js'
 import { listenLocally } from '../listen.js'
 import { silentLogger } from '../log.js'
+import { refuseDamaged } from '../store/open.js'
 import { openSqliteStore } from '../store/sqlite.js'
 import { onThisThread } from '../store/writing.js'
 
 export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
   process.umask(0o077)
   const store = openSqliteStore(config.dbPath, onThisThread)
+  const refuse = refuseDamaged(config.dbPath)
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
   try {
-    const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger })
-    await service.startPeople()
+    const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger }).catch(refuse)
+    await service.startPeople().catch(refuse)
     await app.ready()
     const socket = join(folder, 'socket')
     const close = await listenLocally(socket, routeLocal)

@@ -119,15 +119,17 @@ export function claim(
 }
 
 /**
- * Ends what may still lead to an act: what is pending is withdrawn, an approval lapses. What is claimed stays as it is: it may
- * have been done, and can be reported.
+ * Ends what may still lead to an act: what is pending is withdrawn, an approval lapses. What is claimed may have been done: it
+ * can be reported, but no claim that is repeated is told to go ahead.
  */
 export function endOpen(confirmation: Confirmation, by: string, reason: string, now: number): Confirmation {
   const current = asOf(confirmation, now)
   const { resolution, execution } = current
   if (resolution === null)
     return next(current, { resolution: { status: 'cancelled', by, at: now, via: 'system', reason } })
-  return execution?.state === 'unclaimed' ? next(current, { execution: { ...execution, state: 'lapsed' } }) : current
+  if (execution?.state === 'unclaimed') return next(current, { execution: { ...execution, state: 'lapsed' } })
+  if (execution?.state === 'claimed') return next(current, { execution: { ...execution, state: 'unreported' } })
+  return current
 }
 
 /** How the act went. Late is better than never; twice is not. */

@@ -171,7 +171,7 @@ export function toProblem(error: Error): Problem {
   if (error instanceof StoreDisplaced) {
     return new Problem(
       'storage_unavailable',
-      'The database was removed or replaced while Holdpoint ran, so nothing more is taken. Put it back or restore a backup, and restart Holdpoint.',
+      'The database was removed, replaced or overwritten while Holdpoint ran, so nothing more is taken. Put it back or restore a backup, and restart Holdpoint.',
     )
   }
   if (error instanceof StoreUnavailable) {

@@ -64,14 +64,13 @@ function isStillGood({ id, replacedBy }: Key, { keys, lastTime }: Replaced, now:
 
 async function endConfirmations(store: Store, now: number): Promise<void> {
   for (;;) {
-    // Whatever time could still change; what is claimed stays.
+    // Whatever time could still change.
     const open = await store.lapsed(Number.MAX_SAFE_INTEGER, batch)
-    const changes = open.filter(({ execution }) => execution?.state !== 'claimed').map((one) => end(one, now))
-    if (changes.length === 0) break
-    await Promise.all(changes.map((change) => commit(store, change)))
+    if (open.length === 0) break
+    await Promise.all(open.map((one) => commit(store, end(one, now))))
   }
-  const { unclaimed } = await store.executions()
-  if (unclaimed > 0 || (await store.open()).length > 0) throw new Error('not everything was ended')
+  const { unclaimed, claimed } = await store.executions()
+  if (unclaimed + claimed > 0 || (await store.open()).length > 0) throw new Error('not everything was ended')
 }
 
 function end(found: Confirmation, now: number): Change {

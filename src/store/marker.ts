@@ -15,8 +15,13 @@ export function isMarked(file: string): boolean {
   return lstatSync(markerOf(file), { throwIfNoEntry: false }) !== undefined
 }
 
-/** On disk when it returns. */
+/** On disk when it returns. Whatever stands there already is as good. */
 export function mark(file: string): void {
+  if (!isMarked(file)) write(file)
+  syncFolder(dirname(file))
+}
+
+function write(file: string): void {
   const descriptor = openSync(markerOf(file), 'w', 0o600)
   try {
     writeSync(descriptor, sentence)
@@ -24,7 +29,6 @@ export function mark(file: string): void {
   } finally {
     closeSync(descriptor)
   }
-  syncFolder(dirname(file))
 }
 
 /** So that a file's name is on disk too, not only its contents. */

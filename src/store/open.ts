@@ -1,25 +1,28 @@
 // Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { digestOf } from '../core/digest.js'
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
-import { StoreRefused } from './store.js'
+import { StoreDamaged, StoreRefused } from './store.js'
 
-export interface OpenDatabase {
+export interface OpenDatabase<T> {
   /** The file's real path. */
   file: string
   /** For reading. */
   db: Database.Database
+  prepared: T
   hadKeys: boolean
   release(): void
 }
 
-export function openDatabase(path: string): OpenDatabase {
+/** `prepare` reads what is needed from the beginning. */
+export function openDatabase<T>(path: string, prepare: (db: Database.Database) => T): OpenDatabase<T> {
   const file = locate(path)
   const lock = takeLock(file)
   let db: Database.Database | undefined
+  let prepared: T
   let hadKeys: boolean
   try {
     refuseOtherNames(file)
@@ -27,11 +30,12 @@ export function openDatabase(path: string): OpenDatabase {
     harden(db)
     migrate(db)
     const hasKeys = (db.prepare('SELECT count(*) FROM keys').pluck().get() as number) > 0
-    hadKeys = isMarked(file)
-    // A key from before there were markers.
-    if (hasKeys && !hadKeys) mark(file)
-    hadKeys ||= hasKeys
+    // Beside a link to the database as well: what is behind the link may be lost with its volume, marker and all.
+    const names = [file, ...(isLink(path) ? [path] : [])]
+    hadKeys = hasKeys || names.some(isMarked)
+    if (hadKeys) names.filter((name) => !isMarked(name)).forEach((name) => (name === file ? mark : tryMark)(name))
     db.pragma('query_only = ON')
+    prepared = prepare(db)
   } catch (error) {
     db?.close()
     lock.close()
@@ -41,6 +45,7 @@ export function openDatabase(path: string): OpenDatabase {
   return {
     file,
     db: opened,
+    prepared,
     hadKeys,
     release() {
       opened.close()
@@ -59,6 +64,19 @@ export function locate(path: string): string {
   } catch (error) {
     throw explain(error, path)
   }
+}
+
+/** A link may be where only others may write: then the marker beside the database has to do. */
+function tryMark(path: string): void {
+  try {
+    mark(path)
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path).isSymbolicLink()
 }
 
 /** Level by level: Node's own recursion never ends where a folder exists that can hold no other, as in /proc. */
@@ -144,14 +162,24 @@ export function migrate(db: Database.Database): void {
   }).immediate()
 }
 
+function damaged(file: string, because: string): StoreRefused {
+  return new StoreRefused(`The database ${file} is damaged (${because}). Restore a backup: holdpoint restore FILE.`)
+}
+
+/** For a start, which has nobody to say it to later. */
+export function refuseDamaged(file: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof StoreDamaged ? damaged(file, error.message) : error
+  }
+}
+
 function explain(error: unknown, file: string): StoreRefused {
   if (error instanceof StoreRefused) return error
   const code = (error as { code?: string }).code ?? ''
   const because = error instanceof Error ? error.message : String(error)
+  if (code.startsWith('SQLITE_CORRUPT')) return damaged(file, because)
   const advice = code.startsWith('SQLITE_NOTADB')
     ? 'It is not a SQLite database; choose another file with --db-path.'
-    : code.startsWith('SQLITE_CORRUPT')
-      ? 'It is damaged; restore it from a backup.'
-      : 'Check that the folder exists and is writable, or choose another file with --db-path.'
+    : 'Check that the folder exists and is writable, or choose another file with --db-path.'
   return new StoreRefused(`Cannot open the database ${file}: ${because}. ${advice}`)
 }

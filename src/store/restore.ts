@@ -23,6 +23,7 @@ import { locate, makeFolder, migrate, takeLock } from './open.js'
 import { fromEvent, keyColumns, type KeyRow, lastTime, toKey } from './rows.js'
 import { openSqliteStore } from './sqlite.js'
 import { type Store, StoreRefused } from './store.js'
+import { safeStep } from './writer.js'
 import { onThisThread } from './writing.js'
 
 /** What is known of the database that is replaced. */
@@ -67,9 +68,6 @@ export interface Restored extends Copied {
   kept: string | null
 }
 
-/** More events than a database can have that nobody can look into any more. */
-const safeStep = 1_000_000_000
-
 export async function restoreDatabase(
   path: string,
   backup: string,
@@ -84,13 +82,13 @@ export async function restoreDatabase(
   const lock = takeLock(file)
   const folder = `${file}.restoring`
   try {
-    const replaced = look(file)
+    const { seen, ...replaced } = look(file)
     // One that is left was not finished.
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { mode: 0o700 })
     const ready = join(folder, basename(file))
     const copied = await copyDatabase(backup, ready, progress)
-    const known = Math.max(copied.lastSeq, replaced.lastSeq ?? 0)
+    const known = Math.max(copied.lastSeq, seen)
     const nextSeq = replaced.lastSeq === null ? known + safeStep : known + 1
     await settle(prepare(ready, copied.lastSeq, nextSeq), replaced)
     syncFile(ready)
@@ -120,10 +118,10 @@ function placeOf(path: string): string {
   }
 }
 
-/** What the database can still tell. That of another program is refused. */
-function look(file: string): Replaced {
+/** What the database can still tell; `seen`: the last number found in it, be there others or not. Another program's is refused. */
+function look(file: string): Replaced & { seen: number } {
   const isThere = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0
-  const unknown = { keys: null, lastSeq: null, lastTime: 0, hadKeys: isThere || isMarked(file) }
+  const unknown = { keys: null, lastSeq: null, seen: 0, lastTime: 0, hadKeys: isThere || isMarked(file) }
   if (!isThere) return unknown
   let db: Database.Database | undefined
   try {
@@ -139,11 +137,11 @@ function look(file: string): Replaced {
     // The first schema had no keys.
     const rows = tables.includes('keys') ? db.prepare(`SELECT ${keyColumns} FROM keys`).raw().all() : []
     const keys = (rows as KeyRow[]).map(toKey)
-    // There were keys, and these are not they: what is there was begun anew, or has lost its log.
-    if (keys.length === 0 && isMarked(file)) return unknown
     const value = (sql: string) => db!.prepare(sql).pluck().get() as number
     const lastSeq = value('SELECT coalesce(max(seq), 0) FROM events')
-    return { keys, lastSeq, lastTime: value(lastTime), hadKeys: keys.length > 0 }
+    // There were keys, and these are not they: what is there was begun anew, or has lost its log.
+    if (keys.length === 0 && isMarked(file)) return { ...unknown, seen: lastSeq }
+    return { keys, lastSeq, seen: lastSeq, lastTime: value(lastTime), hadKeys: keys.length > 0 }
   } catch (error) {
     if (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT|IOERR|ERROR)/.test(error.code)) return unknown
     throw error

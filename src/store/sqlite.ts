@@ -58,6 +58,7 @@ import {
   type Page,
   type Store,
   StoreDisplaced,
+  StoreDamaged,
   StoreUnavailable,
   type Write,
 } from './store.js'
@@ -89,12 +90,17 @@ export function openSqliteStore(
   openWriting: OpenWriting = onThread,
   now: () => number = systemClock().now,
 ): Store {
-  const { file, db, hadKeys, release } = openDatabase(path)
-  const sql = prepare(db)
+  const { file, prepared, hadKeys, release } = openDatabase(path, (db) => {
+    const sql = prepare(db)
+    // The end of the history is where the writer begins: damage there is found here.
+    sql.lastTime.get()
+    return { sql, actions: sql.grantedActions.all() as string[] }
+  })
+  const { sql } = prepared
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   // Few actions ever have a grant, and every submission asks: the others are not looked up.
-  const granted = new Set(sql.grantedActions.all() as string[])
+  const granted = new Set(prepared.actions)
   let queue: Waiting[] = []
   let writing: Waiting[] = []
   /** When the group that is being written was sent, and whoever waits for its end. */
@@ -593,5 +599,5 @@ function toError({ error, code, isUnknown = false }: { error: string; code: stri
   if (isUnknown) return new OutcomeUnknown(`${error} (${code})`)
   if (code === '' || code.startsWith('SQLITE_CONSTRAINT')) return new Error(`${error} ${code}`.trim())
   if (code === displaced) return new StoreDisplaced(error)
-  return new StoreUnavailable(`${error} (${code})`)
+  return new (code.startsWith('SQLITE_CORRUPT') ? StoreDamaged : StoreUnavailable)(`${error} (${code})`)
 }

@@ -197,9 +197,14 @@ export class OutcomeUnknown extends StoreUnavailable {
   override name = 'OutcomeUnknown'
 }
 
-/** The database was removed or replaced while it was in use. Nothing more is written to it; a restart looks at what is there. */
+/** The database was removed, replaced or overwritten while it was in use. Nothing more is written to it; a restart looks at what is there. */
 export class StoreDisplaced extends StoreUnavailable {
   override name = 'StoreDisplaced'
+}
+
+/** The database can be opened, but what is in it makes no sense. Nothing was changed. */
+export class StoreDamaged extends StoreUnavailable {
+  override name = 'StoreDamaged'
 }
 
 /** The database cannot be opened; the message says why and what to do. */

@@ -1,6 +1,6 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
 import Database from './driver.js'
-import { mark } from './marker.js'
+import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import type {
   ConfirmationRow,
@@ -44,6 +44,9 @@ export interface Writer {
   write(group: PackedChange[]): PackedOutcome[]
   close(): void
 }
+
+/** More events than a database can have that nobody can look into any more: a history that goes on starts above it. */
+export const safeStep = 1_000_000_000
 
 export function openWriter(file: string): Writer {
   const db = new Database(file, { timeout: 5000 })
@@ -119,9 +122,12 @@ export function openWriter(file: string): Writer {
     ),
   }
 
-  let lastSeq = sql.lastSeq.get() as number
-  const assertInPlace = watchPlace(file)
-  let isMarked = false
+  // There were keys, so there were events, whose numbers are not used again.
+  const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
+  const findLastSeq = () => Math.max(step, sql.lastSeq.get() as number)
+  let lastSeq = findLastSeq()
+  const place = watchPlace(file)
+  let hasMarker = false
 
   function writeAll(group: PackedChange[]): PackedOutcome[] {
     try {
@@ -158,7 +164,7 @@ export function openWriter(file: string): Writer {
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
       // Somebody else may have appended: the next attempt counts from what is there.
-      if (!isOutage(error)) lastSeq = sql.lastSeq.get() as number
+      if (!isOutage(error)) lastSeq = findLastSeq()
       throw error
     }
   }
@@ -168,10 +174,10 @@ export function openWriter(file: string): Writer {
    * no longer in its place may come back with that file.
    */
   function commit(): void {
-    assertInPlace()
+    place.assertUntouched()
     try {
       sql.commit.run()
-      assertInPlace()
+      place.settle()
     } catch (error) {
       const { message, code } = error as Error & { code: string }
       if (error instanceof Outage || code.startsWith('SQLITE_IOERR')) throw new Outage(message, code, true)
@@ -241,7 +247,7 @@ export function openWriter(file: string): Writer {
       }
       case 'insertKey':
         // Before the commit: a marker without a key keeps everyone out, a key without one might let everyone in later.
-        if (!isMarked) markClosed()
+        if (!hasMarker) markClosed()
         sql.insertKey.run(...change[1])
         return
       case 'updateKey': {
@@ -265,7 +271,7 @@ export function openWriter(file: string): Writer {
   function markClosed(): void {
     try {
       mark(file)
-      isMarked = true
+      hasMarker = true
     } catch (error) {
       throw new Outage((error as Error).message, 'MARKER')
     }

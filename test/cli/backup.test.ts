@@ -16,6 +16,8 @@ import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'
 import { migrations } from '../../src/store/migrations.js'
+import { openSqliteStore } from '../../src/store/sqlite.js'
+import { onThisThread } from '../../src/store/writing.js'
 import { launch, run, start } from '../e2e/program.js'
 import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
 
@@ -165,7 +167,8 @@ async function tell(t: Test): Promise<{ built: Built; story: Story }> {
   const pending = await ask('pending')
   const [approved, claimed] = [await ask('approved'), await ask('claimed')]
   for (const id of [approved, claimed]) t.equal((await alice('POST', `/confirm/${id}/approve`)).status, 200)
-  t.equal((await bot('POST', `/confirm/${claimed}/claim`)).status, 200)
+  const once = { ...bearer(bot.key), 'idempotency-key': 'claim-1' }
+  t.equal((await built.call('POST', `/confirm/${claimed}/claim`, {}, once)).status, 200)
   t.equal((await alice('POST', '/whitelist', { action: 'ping' })).status, 201)
   const confirmation = await built.store.confirmation(pending)
   const link = await built.service.makeLink(confirmation!, 'telegram:1', 'telegram')
@@ -216,6 +219,12 @@ t.test('a restore ends what could still let something pass, and what was claimed
   const act = (verb: string, id: string, body?: unknown) =>
     program.call('POST', `/confirm/${id}/${verb}`, body, bearer(keys.bot))
   t.match(await act('claim', ids.approved), { status: 409, body: { code: 'approval_expired' } })
+  const once = { ...bearer(keys.bot), 'idempotency-key': 'claim-1' }
+  t.match(
+    await program.call('POST', `/confirm/${ids.claimed}/claim`, {}, once),
+    { status: 409, body: { code: 'already_claimed' } },
+    'nobody is told again to go ahead: it may have been done, and reported, after the backup',
+  )
   t.match(await act('report', ids.claimed, { outcome: 'succeeded' }), { status: 200, body: { execution: 'succeeded' } })
   t.same((await get(program, keys.root, '/whitelist')).body.entries, [])
   const ping = { action: 'ping', description: 'd' }
@@ -224,11 +233,12 @@ t.test('a restore ends what could still let something pass, and what was claimed
 
   const { body } = await get(program, keys.root, `/audit/events?after=${before}`)
   t.match(
-    body.events.slice(0, 5).map((one: any) => [one.type, one.actor]),
+    body.events.slice(0, 6).map((one: any) => [one.type, one.actor]),
     [
       ['restored', 'system:restore'],
       ['cancelled', 'system:restore'],
       ['lapsed', 'system:restore'],
+      ['unreported', 'system:restore'],
       ['revoked', 'system:restore'],
       ['key_revoked', 'system:restore'],
     ],
@@ -328,6 +338,23 @@ for (const [what, act] of unreadable) {
     })
   })
 }
+
+t.test('nor does a restore use a number again that a database had which was begun anew', async (t) => {
+  const { built, story } = await tell(t)
+  const { dbPath, backup } = story
+  await built.stop()
+  rmSync(dbPath)
+  const anew = openSqliteStore(dbPath, onThisThread)
+  for (let count = 0; count < 50; count++) {
+    await anew.commit({
+      writes: [],
+      events: [{ type: 'rejected', at: t0, actor: 'a', via: 'http', confirmationId: null, data: {} }],
+    })
+  }
+  await anew.close()
+  t.equal(lastSeq(dbPath), 1_000_000_050)
+  t.match(await order(dbPath, 'restore', backup), { code: 0, stderr: /goes on with 2000000050\./ })
+})
 
 t.test('where it has keys that the backup knows nothing of, none of the backup is good', async (t) => {
   const { built, story } = await tell(t)

@@ -4,17 +4,21 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'
+import Database from '../../src/store/driver.js'
 import { build, temporaryFolder } from '../support.js'
 import { type Program, run, start } from './program.js'
 
@@ -159,11 +163,17 @@ const takenAway: [what: string, act: (dbPath: string) => void][] = [
     },
   ],
   ['robbed of its -shm', (dbPath) => rmSync(`${dbPath}-shm`)],
+  ['robbed of its .lock', (dbPath) => rmSync(`${dbPath}.lock`)],
+  ['overwritten in its place', (dbPath) => writeFileSync(dbPath, readFileSync(dbPath))],
+  ['made longer', (dbPath) => truncateSync(dbPath, statSync(dbPath).size + 8192)],
   ['deleted with its folder', (dbPath) => renameSync(dirname(dbPath), `${dirname(dbPath)}.away`)],
 ]
 const gone = {
   status: 503,
-  body: { code: 'storage_unavailable', error: /removed or replaced while Holdpoint ran.*restart Holdpoint/ },
+  body: {
+    code: 'storage_unavailable',
+    error: /removed, replaced or overwritten while Holdpoint ran.*restart Holdpoint/,
+  },
 }
 for (const [what, act] of takenAway) {
   t.test(`a database that is ${what} under a running service takes nothing more`, async (t) => {
@@ -197,6 +207,45 @@ t.test('the program itself notices it too, drains as ever, and starts with what 
   const next = await start(t, { dbPath })
   t.match(next.ready.msg, /1 pending/, 'what was acknowledged is there')
   t.equal((await next.submit()).status, 202)
+})
+
+t.test('a damaged database is refused with one sentence, wherever a start comes upon it', async (t) => {
+  const program = await start(t)
+  await program.submit()
+  const { dbPath } = program
+  await program.stop()
+  const whole = readFileSync(dbPath)
+  const db = new Database(dbPath, { readonly: true })
+  const rootOf = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck()
+  const roots = ['keys', 'people', 'events', 'confirmations'].map((name) => {
+    return [name, rootOf.get(name) as number] as const
+  })
+  db.close()
+  for (const [name, root] of roots) {
+    writeFileSync(dbPath, Buffer.from(whole).fill(0xee, 8192 * (root - 1), 8192 * root))
+    const refused = await run(t, ['--port', '0', '--web-port', 'off', '--db-path', dbPath])
+    const sentence = /^The database \S+ is damaged \([^\n]+\)\. Restore a backup: holdpoint restore FILE\.\n$/
+    t.match(refused, { code: 1, stderr: sentence }, name)
+  }
+})
+
+t.test('a database behind a link does not open when what is behind the link is lost, marker and all', async (t) => {
+  const volume = join(temporaryFolder(t), 'volume')
+  const dbPath = join(temporaryFolder(t), 'link.db')
+  mkdirSync(volume)
+  symlinkSync(join(volume, 'real.db'), dbPath)
+  const program = await start(t, { dbPath })
+  await addKey(dbPath)
+  await program.stop()
+  const again = await start(t, { dbPath })
+  await again.stop()
+  t.ok(existsSync(`${dbPath}.closed`), 'there is a marker beside the link as well')
+  rmSync(volume, { recursive: true })
+  mkdirSync(volume)
+  const next = await start(t, { dbPath })
+  await next.logLine(lost)
+  await isShut(t, next)
+  t.ok(existsSync(join(volume, 'real.db.closed')))
 })
 
 t.test('a database with a second name is refused: through that one, another could write to it', async (t) => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Key } from '../../src/access/key.js'
@@ -8,6 +8,7 @@ import { type Confirmation, defaultTerms } from '../../src/core/model.js'
 import Database from '../../src/store/driver.js'
 import { applicationId, migrations } from '../../src/store/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite.js'
+import type { Store } from '../../src/store/store.js'
 import { onThisThread, onThread } from '../../src/store/writing.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
@@ -267,6 +268,22 @@ t.test('a gap in the numbers costs no pages, and the history goes on behind it',
   t.match(await store.events(500_000, 10, { actor: 'nobody' }), { events: [], upTo: 1_000_000_002, more: false })
 })
 
+t.test('a database that was begun anew where there was one with keys uses no number again', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  writeFileSync(`${path}.closed`, '')
+  const store = openSqliteStore(path)
+  t.same(await store.events(0, 10), { events: [], upTo: 0, more: false })
+  t.match(await store.commit(insert(confirmation('c1'))), { events: [{ seq: 1_000_000_001 }] })
+  const conflicting = await Promise.all(['c1', 'c2'].map((id) => store.commit(insert(confirmation(id)))))
+  t.match(conflicting, ['conflict', { events: [{ seq: 1_000_000_002 }] }])
+  t.match(await store.events(0, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
+  t.match(await store.events(7, 10), { events: [{}, {}], upTo: 1_000_000_002, more: false })
+  await store.close()
+  const again = openSqliteStore(path)
+  t.teardown(() => again.close())
+  t.match(await again.commit(insert(confirmation('c3'))), { events: [{ seq: 1_000_000_003 }] })
+})
+
 t.test('the latest time on record is that of the clock as it last ran', async (t) => {
   const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), onThisThread)
   t.teardown(() => store.close())
@@ -284,12 +301,7 @@ t.test('the latest time on record is that of the clock as it last ran', async (t
   t.equal(await store.lastTime(), 5_000_000, 'the clock was set back, which a start has dealt with')
 })
 
-t.test('a key is not acknowledged where the marker that there was one cannot be written', async (t) => {
-  const path = join(temporaryFolder(t), 'test.db')
-  const store = openSqliteStore(path)
-  t.teardown(() => store.close())
-  t.equal(store.hadKeys, false)
-  mkdirSync(`${path}.closed`)
+const addKey = (store: Store) => {
   const record: Key = {
     id: 'k1',
     version: 1,
@@ -302,16 +314,35 @@ t.test('a key is not acknowledged where the marker that there was one cannot be 
     revokedAt: null,
     replacedBy: null,
   }
-  const add = () =>
-    store.commit({
-      writes: [{ kind: 'key', expect: 'absent', record }],
-      events: [{ type: 'key_added', at: 1, actor: 'test', via: 'local', confirmationId: null, data: {} }],
-    })
-  await t.rejects(add(), { name: 'StoreUnavailable' })
+  return store.commit({
+    writes: [{ kind: 'key', expect: 'absent', record }],
+    events: [{ type: 'key_added', at: 1, actor: 'test', via: 'local', confirmationId: null, data: {} }],
+  })
+}
+
+t.test('a key is not acknowledged where the marker that there was one cannot be written', async (t) => {
+  const folder = join(temporaryFolder(t), 'home')
+  const path = join(folder, 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  t.equal(store.hadKeys, false)
+  await store.probe()
+  renameSync(folder, `${folder}.away`)
+  await t.rejects(addKey(store), { name: 'StoreUnavailable', message: /MARKER/ })
   t.same([await store.keys(), await store.lastSeq()], [[], 0])
-  rmdirSync(`${path}.closed`)
-  t.not(await add(), 'conflict')
+  renameSync(`${folder}.away`, folder)
+  t.not(await addKey(store), 'conflict')
   t.ok(existsSync(`${path}.closed`))
+})
+
+t.test("whatever stands in the marker's place is one, and hinders no key", async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  mkdirSync(`${path}.closed`)
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  t.equal(store.hadKeys, true)
+  t.not(await addKey(store), 'conflict')
+  t.equal((await store.keys()).length, 1)
 })
 
 t.test('nothing is acknowledged that was committed to a file which is gone by then', async (t) => {
@@ -339,8 +370,22 @@ t.test('nothing is acknowledged that was committed to a file which is gone by th
   isLost = true
   const both = await Promise.allSettled(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))
   for (const one of both) t.match(one, { status: 'rejected', reason: { name: 'OutcomeUnknown' } })
-  await t.rejects(store.probe(), { name: 'StoreDisplaced', message: /test\.db was removed or replaced/ })
+  await t.rejects(store.probe(), { name: 'StoreDisplaced', message: /test\.db was removed, replaced or overwritten/ })
   t.equal(heard.length, 1, 'and nobody was told of it')
+})
+
+t.test('checkpoints of its own do not pass for a database that somebody overwrote', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  await store.probe()
+  const before = statSync(path).size
+  for (let round = 0; round < 12; round++) {
+    const ids = Array.from({ length: 50 }, (_, index) => `c${round}-${index}`)
+    await Promise.all(ids.map((id) => store.commit(insert({ ...confirmation(id), description: 'x'.repeat(30_000) }))))
+  }
+  t.ok(statSync(path).size > before, 'there was a checkpoint')
+  await store.probe()
 })
 
 t.test('others may read the database while it is in use', async (t) => {
