@@ -958,7 +958,7 @@ t.test('approving for the session or always adds the entry, and only where the r
   t.match(await audrey('GET', '/whitelist'), { body: { entries: [{ scope: 'session', granted_by: 'olga' }] } })
   t.match(
     (await browser.get(`/view/${session}`)).body,
-    /olga<\/bdi> also whitelisted every .* that .*bot<\/bdi> asks for/,
+    /olga<\/bdi> also whitelisted every .* that .*bot<\/bdi>.* asks for/,
   )
   const passed = (await bot('POST', '/confirm', { ...asked, session_key: 's1' })).body
   const [, entry] = /^whitelist:(.+)$/.exec(passed.resolved_by)!
