@@ -117,21 +117,9 @@ t.test('a name that stands twice in one object is found, however it is spelt and
   fc.assert(
     fc.property(anyValue, fc.infiniteStream(fc.boolean()), (value, chance) => {
       const text = write(value, () => chance.next().value)
-      // It is JSON, and what JSON.parse keeps of it is all there was exactly if no name stands twice.
-      const kept = JSON.parse(text) as unknown
-      const count = (one: unknown): number =>
-        typeof one !== 'object' || one === null
-          ? 0
-          : Object.values(one).reduce((sum: number, inner) => sum + 1 + count(inner), 0)
-      const written = (one: Value): number =>
-        typeof one === 'string'
-          ? 0
-          : (Array.isArray(one) ? one : one.members.map(([, inner]) => inner)).reduce(
-              (sum: number, inner) => sum + 1 + written(inner),
-              0,
-            )
-      const found = find(text)
-      return (found === null) === !hasTwice(value) && (found === null) === (count(kept) === written(value))
+      // It is JSON.
+      JSON.parse(text)
+      return (find(text) === null) === !hasTwice(value)
     }),
     { numRuns: 2000 },
   )
