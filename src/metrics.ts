@@ -22,79 +22,109 @@ function isOf(write: Write, { confirmationId }: AuditEvent): write is Extract<Wr
 
 const executionOutcomes = ['claimed', 'lapsed', 'succeeded', 'failed', 'unreported'] as const satisfies ExecutionState[]
 
+/** The one table of metrics: the registry and the documents are made from it. */
+export const metrics = {
+  submissions: {
+    name: 'holdpoint_submissions_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Submissions by what became of them at once: `pending`, `auto_approved`, `rate_limited`, `repeated`.',
+  },
+  decisions: {
+    name: 'holdpoint_decisions_total',
+    type: 'counter',
+    labels: ['outcome', 'channel'],
+    help: 'Resolved confirmations, by outcome and by the channel they were resolved through.',
+  },
+  latency: {
+    name: 'holdpoint_decision_latency_seconds',
+    type: 'histogram',
+    labels: ['outcome'],
+    help: "Seconds from the submission to a person's decision.",
+  },
+  deliveries: {
+    name: 'holdpoint_deliveries_total',
+    type: 'counter',
+    labels: ['channel', 'outcome'],
+    help: 'Attempts to tell a person, or to call an agent back (`callback`).',
+  },
+  executions: {
+    name: 'holdpoint_executions_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'What became of approvals: `claimed`, `lapsed`, `succeeded`, `failed`, `unreported`.',
+  },
+  refusals: {
+    name: 'holdpoint_limiter_refusals_total',
+    type: 'counter',
+    labels: ['limiter'],
+    help: 'Refused by the limit per `action`, by the flood limit per key or `address`, or after too many refusals (`guess`).',
+  },
+  rejections: {
+    name: 'holdpoint_rejections_total',
+    type: 'counter',
+    labels: ['code'],
+    help: 'Attempts that are not allowed and are on record, by problem code.',
+  },
+  pending: { name: 'holdpoint_pending', type: 'gauge', labels: [], help: 'Confirmations that wait for a person.' },
+  oldest: {
+    name: 'holdpoint_oldest_pending_age_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'Age of the confirmation that has waited longest; 0 when none waits.',
+  },
+  unclaimed: {
+    name: 'holdpoint_unclaimed',
+    type: 'gauge',
+    labels: [],
+    help: 'Approvals that may still be claimed.',
+  },
+  unreported: {
+    name: 'holdpoint_unreported',
+    type: 'gauge',
+    labels: [],
+    help: 'Claimed approvals whose outcome nobody has reported, overdue or not.',
+  },
+  overdue: {
+    name: 'holdpoint_overdue_reports',
+    type: 'gauge',
+    labels: [],
+    help: 'Claimed approvals whose report is overdue, up to 1000. Also after a restart.',
+  },
+  listeners: {
+    name: 'holdpoint_listeners',
+    type: 'gauge',
+    labels: ['of'],
+    help: 'Requests that are held: for `one` confirmation (waits, streams), or for `all` events.',
+  },
+} as const satisfies Record<string, Metric>
+
+interface Metric {
+  name: `holdpoint_${string}`
+  type: 'counter' | 'gauge' | 'histogram'
+  labels: readonly string[]
+  help: string
+}
+
 export function createMetrics(store: Store, service: Service): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  const submissions = new Counter({
-    name: 'holdpoint_submissions_total',
-    help: 'Submissions by what became of them at once.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const decisions = new Counter({
-    name: 'holdpoint_decisions_total',
-    help: 'Resolved confirmations by outcome and channel.',
-    labelNames: ['outcome', 'channel'],
-    registers,
-  })
-  const latency = new Histogram({
-    name: 'holdpoint_decision_latency_seconds',
-    help: 'Seconds from submission to the decision of a person.',
-    labelNames: ['outcome'],
-    buckets: latencyBuckets,
-    registers,
-  })
-  const deliveries = new Counter({
-    name: 'holdpoint_deliveries_total',
-    help: 'Attempts to tell a person or to call back, by channel and outcome.',
-    labelNames: ['channel', 'outcome'],
-    registers,
-  })
-  const refusals = new Counter({
-    name: 'holdpoint_limiter_refusals_total',
-    help: 'Requests refused by a limiter: per action, per key or client address, or after too many that were refused.',
-    labelNames: ['limiter'],
-    registers,
-  })
-  const rejections = new Counter({
-    name: 'holdpoint_rejections_total',
-    help: 'Attempts that are not allowed and are on record, by problem code.',
-    labelNames: ['code'],
-    registers,
-  })
-  const executions = new Counter({
-    name: 'holdpoint_executions_total',
-    help: 'What became of approvals: claimed or not in time, reported as succeeded or failed or not in time.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const unclaimed = new Gauge({
-    name: 'holdpoint_unclaimed',
-    help: 'Approvals that may still be claimed.',
-    registers,
-  })
-  const unreported = new Gauge({
-    name: 'holdpoint_unreported',
-    help: 'Claimed approvals whose outcome nobody has reported, overdue or not.',
-    registers,
-  })
-  const overdue = new Gauge({
-    name: 'holdpoint_overdue_reports',
-    help: 'Those of them whose report is overdue.',
-    registers,
-  })
-  const listeners = new Gauge({
-    name: 'holdpoint_listeners',
-    help: 'Requests that are held: for one confirmation (waits, streams), or for all events.',
-    labelNames: ['of'],
-    registers,
-  })
-  const pending = new Gauge({ name: 'holdpoint_pending', help: 'Confirmations that wait for a person.', registers })
-  const oldest = new Gauge({
-    name: 'holdpoint_oldest_pending_age_seconds',
-    help: 'Age of the confirmation that has waited longest; 0 when none waits.',
-    registers,
-  })
+  const options = ({ name, help, labels }: Metric) => ({ name, help, labelNames: labels, registers })
+  const counter = (metric: Metric & { type: 'counter' }) => new Counter(options(metric))
+  const gauge = (metric: Metric & { type: 'gauge' }) => new Gauge(options(metric))
+  const submissions = counter(metrics.submissions)
+  const decisions = counter(metrics.decisions)
+  const latency = new Histogram({ ...options(metrics.latency), buckets: latencyBuckets })
+  const deliveries = counter(metrics.deliveries)
+  const executions = counter(metrics.executions)
+  const refusals = counter(metrics.refusals)
+  const rejections = counter(metrics.rejections)
+  const pending = gauge(metrics.pending)
+  const oldest = gauge(metrics.oldest)
+  const unclaimed = gauge(metrics.unclaimed)
+  const unreported = gauge(metrics.unreported)
+  const overdue = gauge(metrics.overdue)
+  const listeners = gauge(metrics.listeners)
 
   for (const outcome of ['pending', 'auto_approved', 'rate_limited', 'repeated']) submissions.inc({ outcome }, 0)
   for (const code of ['unauthorized', 'forbidden']) rejections.inc({ code }, 0)

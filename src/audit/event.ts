@@ -6,34 +6,37 @@ import type { Refusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Grant } from '../whitelist/grant.js'
 
-export const eventTypes = [
-  'submitted',
-  'repeated',
-  'voted',
-  'auto_approved',
-  'approved',
-  'denied',
-  'expired',
-  'cancelled',
-  'claimed',
-  'lapsed',
-  'reported',
-  'unreported',
-  'rate_limited',
-  'rejected',
-  'granted',
-  'revoked',
-  'linked',
-  'notified',
-  'notify_failed',
-  'key_added',
-  'key_revoked',
-  'key_rotated',
-  'person_changed',
-  'rules_loaded',
-  'restored',
-] as const
-export type EventType = (typeof eventTypes)[number]
+/** The one table of events, with what each means: types, schemas and documents are made from it. */
+export const events = {
+  submitted: 'An agent asked. The event has all that was asked for.',
+  repeated: 'The same was asked again while it is pending, and nobody was told a second time.',
+  voted: 'One of several approvals that are needed. The vote that settles it is `approved` or `denied`.',
+  auto_approved: 'A whitelist entry covered it.',
+  approved: 'A person approved, and nobody else is needed.',
+  denied: 'A person denied.',
+  expired: 'Nobody answered in time.',
+  cancelled: 'The agent withdrew it, or a restore ended it.',
+  claimed: 'The agent passed the last gate, and acts.',
+  lapsed: 'An approval was not claimed in time. It is no longer good.',
+  reported: 'The agent said how the act went.',
+  unreported: 'Nobody said in time how the act went.',
+  rate_limited: 'A submission was refused because its action had its share for now.',
+  rejected: 'Somebody tried what is not allowed; `code` in the data says what.',
+  granted: 'A whitelist entry was made, or its terms were set anew.',
+  revoked: 'A whitelist entry was ended.',
+  linked: 'A link was made for a message.',
+  notified: 'A person was told, or an agent called back.',
+  notify_failed: 'An attempt at that failed; the data say whether there is a next.',
+  key_added: 'A key was made.',
+  key_revoked: 'A key was revoked.',
+  key_rotated: 'A key was made in the place of another.',
+  person_changed: 'Somebody was named, or has other chat ids.',
+  rules_loaded: 'The rules were read; the data have the hash of the file.',
+  restored: 'A backup took the place of the database. The events after it say what that ended.',
+} as const
+
+export type EventType = keyof typeof events
+export const eventTypes = Object.keys(events) as [EventType, ...EventType[]]
 
 export interface NewEvent {
   type: EventType
