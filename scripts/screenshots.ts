@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { confirmationPage, listPage } from '../src/web/page.js'
 import { launch, serve } from '../test/web/browser.js'
-import { askedAt, denied, deploy, example, hostile, pageOf } from '../test/web/examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from '../test/web/examples.js'
 import { shrinkPng } from './png.js'
 
 const folder = 'docs/images'
@@ -15,10 +15,21 @@ const desktop = { width: 820, height: 800, scale: 1 }
 
 const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
 const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })]
+/** What the README asks for, as its reader sees it: without a key. */
+const minute = example({
+  action: 'send_mail',
+  description: 'Send the newsletter',
+  details: JSON.stringify({ list: 'news', count: 1200 }),
+  requester: 'agent',
+  sessionKey: '',
+  timeoutSeconds: 300,
+})
+const open = { isOpen: true, viewer: null, signOut: null }
 const pages = {
+  minute: confirmationPage(pageOf(minute, { ...open, decision: { form: formOf({ by: 'page', isProven: false }) } })),
   pending: confirmationPage(pageOf(deploy)),
   denied: confirmationPage(pageOf(denied)),
-  hostile: confirmationPage(pageOf(hostile, { isOpen: true, viewer: null, signOut: null, backUrl: null })),
+  hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),
   whitelist: confirmationPage(pageOf(example())),
   list: listPage({
     ...frame,
@@ -29,6 +40,7 @@ const pages = {
   }),
 }
 const pictures = [
+  ['minute', 'desktop', desktop, 'light'],
   ['pending', 'desktop', desktop, 'light'],
   ['pending', 'phone', phone, 'light'],
   ['pending', 'phone-dark', phone, 'dark'],

@@ -1,0 +1,106 @@
+// The tables in docs/ that are made from the code: settings, routes, problem codes, events, metrics.
+import { format, resolveConfig } from 'prettier'
+import { parse as parseYaml } from 'yaml'
+import { events } from '../src/audit/event.js'
+import { fileKey, settings } from '../src/config.js'
+import { metrics } from '../src/metrics.js'
+import { highRiskActions } from '../src/policy/risk.js'
+import { problems } from '../src/routes/errors.js'
+
+interface Setting {
+  flag?: string
+  env: string
+  help: string
+  default?: string | number | boolean
+}
+
+interface Operation {
+  summary: string
+  responses: Record<string, unknown>
+}
+
+/** Each by the name it has in the documents: `<!-- generated: NAME -->`. */
+export function createTables(openapi: string): Record<string, string> {
+  const { paths } = parseYaml(openapi) as { paths: Record<string, Record<string, Operation>> }
+  const all = Object.entries<Setting>(settings)
+  const isOurs = ([, { env }]: [string, Setting]) => env.startsWith('CONFIRMATION_')
+  return {
+    settings: settingsTable(all.filter(isOurs)),
+    chats: settingsTable(all.filter((one) => !isOurs(one))),
+    routes: table(
+      ['Request', 'What it does', 'Answers'],
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { summary, responses }]) => [
+          code(`${method.toUpperCase()} ${path}`),
+          summary,
+          Object.keys(responses)
+            .filter((status) => status !== 'default')
+            .join(', '),
+        ]),
+      ),
+    ),
+    codes: table(
+      ['Code', 'Status', 'Meaning'],
+      Object.entries(problems).map(([name, { status, meaning }]) => [code(name), String(status), meaning]),
+    ),
+    events: table(
+      ['Type', 'Meaning'],
+      Object.entries(events).map(([type, meaning]) => [code(type), meaning]),
+    ),
+    metrics: table(
+      ['Name', 'Type', 'Labels', 'What it counts'],
+      Object.values(metrics).map(({ name, type, labels, help }) => [
+        code(name),
+        type,
+        labels.map(code).join(', '),
+        help,
+      ]),
+    ),
+    'high-risk': [...highRiskActions].map(code).join(', '),
+  }
+}
+
+function settingsTable(rows: [string, Setting][]): string {
+  return table(
+    ['Flag', 'Environment', 'In the file', 'Default', 'Meaning'],
+    rows.map(([key, { flag, env, help, default: preset }]) => [
+      flag === undefined ? '' : code(`--${flag}`),
+      code(env),
+      code(fileKey(key)),
+      preset === undefined ? '' : code(String(preset)),
+      sentence(help),
+    ]),
+  )
+}
+
+/** The document with its generated parts made anew. Whatever else stands in it stays. */
+export async function renewTables(document: string, tables: Record<string, string>, file: string): Promise<string> {
+  const renewed = document.replace(
+    /(<!-- generated: (.*?) -->)[\s\S]*?(<!-- end of generated -->|<!-- generated: |$)/g,
+    (_, head: string, name: string, tail: string) => {
+      const content = tables[name]
+      if (content === undefined) throw new Error(`${file}: there is no table ${name}`)
+      if (tail !== '<!-- end of generated -->') throw new Error(`${file}: the table ${name} has no end`)
+      return `${head}\n\n${content}\n\n${tail}`
+    },
+  )
+  return format(renewed, { ...(await resolveConfig(file)), filepath: file })
+}
+
+/** Which tables a document has. */
+export function tablesIn(document: string): string[] {
+  return [...document.matchAll(/<!-- generated: (.*?) -->/g)].map(([, name]) => name!)
+}
+
+function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}
+
+function sentence(text: string): string {
+  return `${text[0]!.toUpperCase()}${text.slice(1)}.`
+}

@@ -1,0 +1,36 @@
+// Writes what is made from the code: openapi.yaml, and the tables in docs/.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../src/app.js'
+import { readInvocation } from '../src/config.js'
+import { silentLogger } from '../src/log.js'
+import { openSqliteStore } from '../src/store/sqlite.js'
+import { onThisThread } from '../src/store/writing.js'
+import { createTables, renewTables } from './tables.js'
+
+const openapi = await describeApi()
+write('openapi.yaml', openapi)
+const tables = createTables(openapi)
+for (const name of readdirSync('docs').filter((one) => one.endsWith('.md'))) {
+  const file = join('docs', name)
+  write(file, await renewTables(readFileSync(file, 'utf8'), tables, file))
+}
+
+async function describeApi(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdpoint-docs-'))
+  const invocation = readInvocation(['--db-path', join(folder, 'empty.db')], {})
+  if (invocation.command !== 'serve') throw new Error('unreachable')
+  const store = openSqliteStore(invocation.config.dbPath, onThisThread)
+  const { openapi } = await buildApp(invocation.config, { store, log: silentLogger })
+  const text = openapi()
+  await store.close()
+  rmSync(folder, { recursive: true })
+  return text
+}
+
+function write(file: string, text: string): void {
+  if (readFileSync(file, 'utf8') === text) return
+  writeFileSync(file, text)
+  console.log(`${file} is new.`)
+}
