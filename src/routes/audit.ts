@@ -12,6 +12,8 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
     {
       config: { needs: 'survey' },
       schema: {
+        operationId: 'listAudit',
+        tag: 'audit',
         summary: 'One entry per confirmation in its latest state, the newest first',
         querystring: requests.auditQuery,
         response: { 200: answers.auditPage },
@@ -31,6 +33,8 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
     {
       config: { needs: 'survey' },
       schema: {
+        operationId: 'listEvents',
+        tag: 'audit',
         summary: 'The append-only history, oldest first',
         querystring: requests.eventsQuery,
         response: { 200: answers.eventPage },

@@ -28,10 +28,12 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     {
       config: { needs: 'submit' },
       schema: {
+        operationId: 'submitBatch',
+        tag: 'confirmations',
         summary: 'Ask for many at once, in one commit',
         known: requests.keyHeaders,
         body: requests.batchBody,
-        response: { 200: answers.results },
+        response: { 200: answers.submissionResults },
       },
     },
     async (request) => {
@@ -53,9 +55,11 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     {
       config: { needs: 'decide' },
       schema: {
+        operationId: 'decideBatch',
+        tag: 'decisions',
         summary: 'Approve and deny many at once',
         body: requests.decisionsBody,
-        response: { 200: answers.results },
+        response: { 200: answers.decisionResults },
       },
     },
     async (request) => {
