@@ -179,7 +179,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
       schema: {
         operationId: 'getApiDescription',
         tag: 'service',
-        summary: 'This description',
+        summary: 'The description of the API',
         response: { 200: apiDescription },
       },
     },

@@ -14,7 +14,7 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       schema: {
         operationId: 'listAudit',
         tag: 'audit',
-        summary: 'One entry per confirmation in its latest state, the newest first',
+        summary: 'List every confirmation in its latest state',
         querystring: requests.auditQuery,
         response: { 200: answers.auditPage },
       },
@@ -35,7 +35,7 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       schema: {
         operationId: 'listEvents',
         tag: 'audit',
-        summary: 'The append-only history, oldest first',
+        summary: 'Read the append-only history',
         querystring: requests.eventsQuery,
         response: { 200: answers.eventPage },
       },

@@ -30,7 +30,8 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
       schema: {
         operationId: 'submitBatch',
         tag: 'confirmations',
-        summary: 'Ask for many at once, in one commit',
+        summary: 'Ask for many confirmations at once',
+        description: 'In one commit; each is judged by itself.',
         known: requests.keyHeaders,
         body: requests.batchBody,
         response: { 200: answers.submissionResults },

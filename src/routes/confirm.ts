@@ -38,6 +38,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
         operationId: 'submitConfirmation',
         tag: 'confirmations',
         summary: 'Ask a person to confirm an action',
+        description: 'Answers as soon as the request is on disk or, with `wait`, once it is resolved.',
         querystring: requests.waitQuery,
         known: requests.submitHeaders,
         body: requests.submitBody,
@@ -97,7 +98,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'listConfirmations',
         tag: 'confirmations',
-        summary: 'List confirmations, what waits for a person first of all',
+        summary: 'List confirmations',
+        description: 'An agent sees its own.',
         querystring: requests.listQuery,
         response: { 200: answers.confirmationPage },
       },
@@ -120,7 +122,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'getConfirmation',
         tag: 'confirmations',
-        summary: 'Read a confirmation, or wait for its end',
+        summary: 'Read a confirmation with its deliveries, or wait for its end',
         params: requests.idParams,
         querystring: requests.waitQuery,
         known: requests.waitHeaders,
@@ -145,7 +147,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'approveConfirmation',
         tag: 'decisions',
-        summary: 'Approve',
+        summary: 'Approve a confirmation',
         params: requests.idParams,
         body: requests.approveBody,
         response: { 200: answers.decided },
@@ -183,7 +185,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'denyConfirmation',
         tag: 'decisions',
-        summary: 'Deny',
+        summary: 'Deny a confirmation',
         params: requests.idParams,
         body: requests.denyBody,
         response: { 200: answers.decided },
@@ -212,7 +214,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'cancelConfirmation',
         tag: 'confirmations',
-        summary: 'Withdraw the request: the agent changed its mind',
+        summary: 'Withdraw a confirmation: the agent changed its mind',
         params: requests.idParams,
         body: requests.cancelBody,
         response: { 200: answers.decided },
@@ -263,7 +265,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       schema: {
         operationId: 'reportConfirmation',
         tag: 'confirmations',
-        summary: 'Say how the act went, which closes the record',
+        summary: 'Say how the act went',
+        description: 'This closes the record. Late is better than never.',
         params: requests.idParams,
         known: requests.keyHeaders,
         body: requests.reportBody,

@@ -75,7 +75,8 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
       schema: {
         operationId: 'rotateKey',
         tag: 'access',
-        summary: 'Make a key in the place of another, which stays good for a while',
+        summary: 'Make a key in the place of another',
+        description: 'The other stays good for a while.',
         params: requests.idParams,
         body: requests.rotateBody,
         response: { 201: answers.madeKey },
@@ -115,7 +116,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
       schema: {
         operationId: 'listPeople',
         tag: 'access',
-        summary: 'List everyone there is',
+        summary: 'List people',
         response: { 200: answers.personList },
       },
     },

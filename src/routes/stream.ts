@@ -40,7 +40,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       schema: {
         operationId: 'followConfirmation',
         tag: 'confirmations',
-        summary: 'The events of a confirmation as they happen, until it is resolved',
+        summary: 'Follow the events of a confirmation as they happen, until it is resolved',
         params: requests.idParams,
         querystring: requests.streamQuery,
         known: requests.streamHeaders,
@@ -73,7 +73,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       schema: {
         operationId: 'followEvents',
         tag: 'audit',
-        summary: 'All events as they happen',
+        summary: 'Follow all events as they happen',
         querystring: requests.followQuery,
         known: requests.streamHeaders,
         response: { 200: answers.eventStream },

@@ -17,7 +17,8 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
       schema: {
         operationId: 'listGrants',
         tag: 'whitelist',
-        summary: 'List the whitelist entries that stand, the newest first',
+        summary: 'List the whitelist entries that stand',
+        description: 'The newest first.',
         querystring: requests.pageQuery,
         response: { 200: answers.grantPage },
       },
@@ -36,7 +37,8 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
       schema: {
         operationId: 'addGrant',
         tag: 'whitelist',
-        summary: 'Let an action pass without asking; adding the same again sets its terms anew',
+        summary: 'Let an action pass without asking',
+        description: 'Adding the same again sets its terms anew.',
         body: requests.grantBody,
         response: {
           201: answers.grant.meta({ description: 'The new whitelist entry.' }),
