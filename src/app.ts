@@ -18,6 +18,7 @@ import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
 import { type Api, parseBodies, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
+import { apiDescription } from './routes/answers.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
@@ -171,8 +172,18 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth)
   await pageRoutes(app, { service, auth, unsent, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
-  app.get('/openapi.yaml', { config: { needs: 'read' }, schema: { summary: 'This description' } }, (_request, reply) =>
-    reply.type('application/yaml').send(openapi()),
+  app.get(
+    '/openapi.yaml',
+    {
+      config: { needs: 'read' },
+      schema: {
+        operationId: 'getApiDescription',
+        tag: 'service',
+        summary: 'The description of the API',
+        response: { 200: apiDescription },
+      },
+    },
+    async (_request, reply) => reply.type('application/yaml').send(openapi()),
   )
   answerUnknown(app, routes)
   return {

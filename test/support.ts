@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { InjectOptions } from 'fastify'
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Role } from '../src/access/role.js'
 import { buildApp, type Holdpoint } from '../src/app.js'
 import type { Clock } from '../src/clock.js'
@@ -13,6 +14,8 @@ import { type Config, readInvocation } from '../src/config.js'
 import { sha256 } from '../src/core/digest.js'
 import { readRules } from '../src/policy/file.js'
 import * as answers from '../src/routes/answers.js'
+import { beforeRoutes, extrasOf, type ProblemCode, problems } from '../src/routes/errors.js'
+import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
 import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite.js'
 import type { Store } from '../src/store/store.js'
@@ -153,7 +156,7 @@ export interface BuildOptions {
   prepare?: (app: Holdpoint['app']) => void
 }
 
-/** An app over a store on a real file. Every answer it gives is checked against the route's own schema. */
+/** An app over a store on a real file. Every answer it gives is checked against what its route declares. */
 export async function build(t: Test, options: BuildOptions = {}): Promise<Built> {
   const dbPath = options.dbPath ?? join(temporaryFolder(t), 'test.db')
   const clock = options.clock ?? manualClock()
@@ -248,21 +251,50 @@ export function withKey(call: Built['call'], key: string, keyId = ''): CallAs {
   return Object.assign(calling, { key, keyId })
 }
 
+/** Fails the test for an answer that its route does not describe: another status, problem or field. */
 function checkAnswers(t: Test, { app }: Holdpoint): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     done(null, payload)
-    const documented = request.routeOptions.schema?.response as Record<number, z.ZodType> | undefined
-    const schema = reply.statusCode >= 400 ? answers.problem : documented?.[reply.statusCode]
-    if (documented === undefined && reply.statusCode < 400) return
-    if (payload !== null && typeof payload !== 'string') return
-    if (schema === undefined) {
-      t.fail(`${request.method} ${request.url} answered ${reply.statusCode}, which its schema does not know`)
-      return
-    }
-    const strict = 'strict' in schema && reply.statusCode < 400 ? (schema as z.ZodObject).strict() : schema
-    // Pages are checked by what they show.
-    if (!String(reply.getHeader('content-type')).includes('json')) return
-    const fit = strict.safeParse(JSON.parse(String(payload)))
-    if (!fit.success) t.fail(`${request.method} ${request.url}: ${fit.error.message}`)
+    const flaw = flawOfAnswer(request, reply, payload)
+    if (flaw !== null) t.fail(`${request.method} ${request.url} answered ${reply.statusCode}: ${flaw}`)
   })
+}
+
+function flawOfAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+  if (payload !== null && typeof payload !== 'string') return null
+  const isJson = String(reply.getHeader('content-type')).includes('json')
+  const { schema } = routeOptions
+  if (reply.statusCode >= 400) return isJson ? flawOfProblem(routeOptions, JSON.parse(payload!)) : null
+  // Pages are checked by what they show.
+  if (schema === undefined) return null
+  const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
+  if (answer === undefined) return 'the schema does not know this status'
+  return isJson ? flawOfFields(answer, JSON.parse(payload!)) : null
+}
+
+/** Everything in a problem follows from its code: its extras, and whether its status is a state or the number. */
+export function flawOfProblem(route: FastifyRequest['routeOptions'], body: { code: ProblemCode }): string | null {
+  const { code } = body
+  if (!Object.hasOwn(problems, code)) return `there is no code ${code}`
+  const { method, url = '', schema, config } = route
+  // What has no schema is no operation: a path that leads nowhere, or a page.
+  const declared: ProblemCode[] = [...beforeRoutes, ...problemsOf({ method, schema, config })]
+  if (schema !== undefined && !declared.includes(code)) return `it does not declare the problem ${code}`
+  const isState = answers.hasState(code, isOnConfirmation({ url }))
+  const extras = extrasOf(code).flatMap(({ name, isSure }) => {
+    if (name === 'status') return []
+    return [[name, isSure ? answers.extraFields[name] : answers.extraFields[name].optional()]]
+  })
+  const shape = (isState ? answers.stateProblem : answers.problem).shape
+  const { type, title, status, detail, error, request_id } = shape
+  const number = status instanceof z.ZodEnum ? status : z.literal(problems[code].status)
+  const known = { type, title, status: number, detail, error, request_id, code: z.literal(code) }
+  return flawOfFields(z.strictObject({ ...known, ...Object.fromEntries(extras) }), body)
+}
+
+/** Also where the schema leaves room: a field that it does not name is not in what it reads. */
+function flawOfFields(schema: z.ZodType, body: unknown): string | null {
+  const fit = schema.safeParse(body)
+  if (!fit.success) return fit.error.message
+  return isDeepStrictEqual(fit.data, body) ? null : 'it holds a field that its schema does not name'
 }

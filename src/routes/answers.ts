@@ -1,18 +1,96 @@
 // What goes out, in zod, once: openapi.yaml is written from it, and the tests hold every answer against it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { roles } from '../access/role.js'
-import { channelNames, deliveryStates, executionStates, risks, statuses, verdicts } from '../core/model.js'
+import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
+import { extrasOf, type ProblemCode, problemCodes, problems } from './errors.js'
+// What goes both ways is named once.
+import { reportedOutcome, role, status, verdict } from './requests.js'
 
-const epoch = z.number().meta({ description: 'Epoch seconds.' })
-const isoTime = z.iso.datetime()
-const digest = z.string().meta({
-  description:
-    'SHA-256 over the RFC 8785 form of action, details, on_behalf_of (where it is given), requester and session_key.',
-})
+const epoch = z.number().meta({ id: 'EpochSeconds', description: 'Seconds since 1970, with a fraction.' })
+const isoTime = z.iso.datetime().meta({ id: 'IsoTime', description: 'The same time as ISO 8601, in UTC.' })
+const count = z.int().meta({ description: 'How many there are in this answer.' })
 const cursor = z.string().nullable().meta({ description: 'Where the next page begins; null on the last.' })
+const freeForm = z.record(z.string(), z.unknown())
 
-export const submitted = z
+export const digest = z.string().meta({
+  id: 'Digest',
+  description:
+    'SHA-256 over the RFC 8785 form of action, details, on_behalf_of (where it is given), requester and session_key, ' +
+    'in 64 hexadecimal digits.',
+})
+
+const risk = z.enum(risks).meta({ id: 'Risk', description: '`high` always needs a person.' })
+const executionState = z.enum(executionStates).meta({
+  id: 'ExecutionState',
+  description:
+    'What became of an approval. `unclaimed` may still be claimed; `lapsed` was not claimed in time. `claimed`: the agent ' +
+    'acts; `unreported`: it has not said in time how that went, which it still may.',
+})
+const channel = z.enum(channelNames).meta({ id: 'Channel' })
+export const eventType = z.enum(eventTypes).meta({ id: 'EventType' })
+
+export const grant = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    scope: z.enum(['global', 'session']),
+    session_key: z.string().nullable(),
+    requester: z.string().nullable(),
+    when: freeForm.nullable().meta({ description: 'Conditions on the details, as in the rules.' }),
+    details: freeForm.nullable().meta({ description: 'The details it is for, equal as a whole.' }),
+    granted_by: z.string(),
+    reason: z.string().nullable(),
+    uses: z.int(),
+    max_uses: z.int().nullable(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+    expires_at: epoch.nullable(),
+    expires_at_iso: isoTime.nullable(),
+    revoked_at: epoch.nullable(),
+  })
+  .meta({ id: 'Grant', description: 'A whitelist entry.' })
+
+const remembered = z
+  .object({
+    scope: z.enum(['session', 'global']),
+    requester: z.string().nullable().meta({ description: 'For whom; null: whoever asks.' }),
+    expires_at: epoch.nullable(),
+    expires_at_iso: isoTime.nullable(),
+    details: z.enum(['exact', 'any']),
+  })
+  .meta({ id: 'Remembered', description: 'For what it was whitelisted too.' })
+
+const vote = z
+  .object({
+    verdict,
+    by: z.string(),
+    at: epoch,
+    at_iso: isoTime,
+    via: z.string(),
+    reason: z.string().nullable(),
+    comment: z.string().nullable().meta({ description: 'The name that was given beside the proven one.' }),
+    proven: z.boolean().meta({ description: 'Whether a key, a link or a chat proves the name.' }),
+    remember: remembered.nullable(),
+  })
+  .meta({ id: 'Vote', description: "One person's word on a confirmation." })
+
+const voting = {
+  approvals_needed: z.int().meta({ description: 'How many different people must approve.' }),
+  approvals_given: z.int(),
+  votes: z.array(vote),
+}
+
+/** The answers of the examples are all about one confirmation. */
+const sample = {
+  id: '019b7765-1c80-7d3f-9a51-6f2d1c6f6b1e',
+  action: 'deploy_production',
+  requester: 'release-bot',
+  digest: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+  expires_at: 1767226200,
+  expires_at_iso: '2026-01-01T00:10:00.000Z',
+} as const
+
+export const held = z
   .object({
     id: z.string(),
     action: z.string(),
@@ -26,197 +104,210 @@ export const submitted = z
     expires_at: epoch,
     expires_at_iso: isoTime,
   })
-  .meta({ description: 'Held; a person has been asked. With `wait`: still no answer.' })
-
-const grantFields = z.object({
-  id: z.string(),
-  action: z.string(),
-  scope: z.enum(['global', 'session']),
-  session_key: z.string().nullable(),
-  requester: z.string().nullable(),
-  when: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .meta({ description: 'Conditions on the details, as in the rules.' }),
-  details: z
-    .record(z.string(), z.unknown())
-    .nullable()
-    .meta({ description: 'The details it is for, equal as a whole.' }),
-  granted_by: z.string(),
-  reason: z.string().nullable(),
-  uses: z.int(),
-  max_uses: z.int().nullable(),
-  created_at: epoch,
-  created_at_iso: isoTime,
-  expires_at: epoch.nullable(),
-  expires_at_iso: isoTime.nullable(),
-  revoked_at: epoch.nullable(),
-})
-export const grant = grantFields.meta({ description: 'A whitelist entry.' })
-
-const voting = {
-  approvals_needed: z.int().meta({ description: 'How many different people must approve.' }),
-  approvals_given: z.int(),
-  votes: z.array(
-    z.object({
-      verdict: z.enum(verdicts),
-      by: z.string(),
-      at: epoch,
-      at_iso: isoTime,
-      via: z.string(),
-      reason: z.string().nullable(),
-      comment: z.string().nullable().meta({ description: 'The name that was given beside the proven one.' }),
-      proven: z.boolean().meta({ description: 'Whether a key, a link or a chat proves the name.' }),
-      remember: z
-        .object({
-          scope: z.enum(['session', 'global']),
-          requester: z.string().nullable().meta({ description: 'For whom; null: whoever asks.' }),
-          expires_at: epoch.nullable(),
-          expires_at_iso: isoTime.nullable(),
-          details: z.enum(['exact', 'any']),
-        })
-        .nullable()
-        .meta({ description: 'For what it was whitelisted too.' }),
-    }),
-  ),
-}
+  .meta({
+    id: 'HeldConfirmation',
+    description: 'Held; a person has been asked. With `wait`: still no answer.',
+    examples: [
+      {
+        ...sample,
+        status: 'pending',
+        timeout_seconds: 600,
+        message: 'Waiting for a person to approve or deny this; it expires in 600 s.',
+        approve_url: `/confirm/${sample.id}/approve`,
+        deny_url: `/confirm/${sample.id}/deny`,
+      },
+    ],
+  })
 
 export const decided = z
   .object({
     id: z.string(),
     action: z.string(),
-    status: z.enum(statuses),
+    status,
     resolved_by: z.string(),
     resolved_at: epoch.nullable(),
     resolved_at_iso: isoTime.nullable(),
     reason: z.string().optional(),
-    grant: grantFields.optional(),
+    grant: grant.optional().meta({ description: 'The whitelist entry that came with the approval.' }),
     ...voting,
   })
-  .meta({ description: 'Resolved, and that stands; or pending, while more people must approve.' })
-
-const confirmationFields = z.object({
-  id: z.string(),
-  action: z.string(),
-  description: z.string(),
-  details: z.record(z.string(), z.unknown()),
-  requester: z.string(),
-  session_key: z.string(),
-  status: z.enum(statuses),
-  resolved_by: z.string(),
-  resolved_at: epoch.nullable(),
-  created_at: epoch,
-  timeout_seconds: z.number(),
-  created_at_iso: isoTime,
-  resolved_at_iso: isoTime.nullable(),
-  expires_at: epoch,
-  expires_at_iso: isoTime,
-  resolved_via: z.string().nullable(),
-  reason: z.string().nullable(),
-  digest,
-  callback_url: z.string().nullable(),
-  requested_as: z
-    .string()
-    .nullable()
-    .meta({ description: "The name in the request, where it is not the key's owner." }),
-  on_behalf_of: z
-    .string()
-    .nullable()
-    .meta({ description: 'For whom the requester says it acts, which nobody has verified.' }),
-  risk: z.enum(risks),
-  rule: z.string().meta({ description: 'The rule that governs it.' }),
-  digest_required: z.boolean().meta({ description: 'Whether it is claimed only with its digest.' }),
-  ...voting,
-  execution: z.enum(executionStates).nullable().meta({ description: 'What became of an approval; null without one.' }),
-  claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),
-  claim_expires_at_iso: isoTime.nullable(),
-  claimed_at: epoch.nullable(),
-  claimed_at_iso: isoTime.nullable(),
-  reported_at: epoch.nullable(),
-  reported_at_iso: isoTime.nullable(),
-  outcome: z.enum(['succeeded', 'failed']).nullable(),
-  report_message: z.string().nullable(),
-})
-
-export const executed = confirmationFields.meta({ description: 'Done, once; this is what was approved.' })
-
-export const confirmation = confirmationFields
-  .extend({
-    deliveries: z.array(
-      z.object({
-        channel: z.enum(channelNames),
-        status: z.enum(deliveryStates),
-        attempts: z.int(),
-        updated_at: epoch,
-        updated_at_iso: isoTime,
-        next_attempt_at: epoch.nullable(),
-        error: z.string().nullable(),
-      }),
-    ),
+  .meta({
+    id: 'DecidedConfirmation',
+    description: 'Resolved, and that stands; or pending, while more people must approve.',
   })
-  .meta({ description: 'The confirmation in its latest state.' })
 
-export const settled = confirmationFields
-  .extend({ message: z.string() })
-  .meta({ description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.' })
+export const confirmation = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    description: z.string(),
+    details: freeForm,
+    requester: z.string(),
+    session_key: z.string(),
+    status,
+    resolved_by: z.string().meta({ description: 'Empty while it is pending.' }),
+    resolved_at: epoch.nullable(),
+    created_at: epoch,
+    timeout_seconds: z.number(),
+    created_at_iso: isoTime,
+    resolved_at_iso: isoTime.nullable(),
+    expires_at: epoch,
+    expires_at_iso: isoTime,
+    resolved_via: z.string().nullable(),
+    reason: z.string().nullable(),
+    digest,
+    callback_url: z.string().nullable(),
+    requested_as: z
+      .string()
+      .nullable()
+      .meta({ description: "The name in the request, where it is not the key's owner." }),
+    on_behalf_of: z
+      .string()
+      .nullable()
+      .meta({ description: 'For whom the requester says it acts, which nobody has verified.' }),
+    risk,
+    rule: z.string().meta({ description: 'The rule that governs it.' }),
+    digest_required: z.boolean().meta({ description: 'Whether it is claimed only with its digest.' }),
+    ...voting,
+    execution: executionState.nullable().meta({ description: 'What became of an approval; null without one.' }),
+    claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),
+    claim_expires_at_iso: isoTime.nullable(),
+    claimed_at: epoch.nullable(),
+    claimed_at_iso: isoTime.nullable(),
+    reported_at: epoch.nullable(),
+    reported_at_iso: isoTime.nullable(),
+    outcome: reportedOutcome.nullable(),
+    report_message: z.string().nullable(),
+  })
+  .meta({
+    id: 'Confirmation',
+    description: 'A confirmation in its latest state.',
+    examples: [
+      {
+        id: sample.id,
+        action: sample.action,
+        description: 'Deploy 4.2.0 to production',
+        details: { version: '4.2.0', region: 'eu-west-1' },
+        requester: sample.requester,
+        session_key: 'release-4.2',
+        status: 'approved',
+        resolved_by: 'alice',
+        resolved_at: 1767225660,
+        created_at: 1767225600,
+        timeout_seconds: 600,
+        created_at_iso: '2026-01-01T00:00:00.000Z',
+        resolved_at_iso: '2026-01-01T00:01:00.000Z',
+        expires_at: sample.expires_at,
+        expires_at_iso: sample.expires_at_iso,
+        resolved_via: 'http',
+        reason: null,
+        digest: sample.digest,
+        callback_url: null,
+        requested_as: null,
+        on_behalf_of: null,
+        risk: 'high',
+        rule: 'default',
+        digest_required: false,
+        approvals_needed: 1,
+        approvals_given: 1,
+        votes: [
+          {
+            verdict: 'approve',
+            by: 'alice',
+            at: 1767225660,
+            at_iso: '2026-01-01T00:01:00.000Z',
+            via: 'http',
+            reason: null,
+            comment: null,
+            proven: true,
+            remember: null,
+          },
+        ],
+        execution: 'unclaimed',
+        claim_expires_at: 1767229260,
+        claim_expires_at_iso: '2026-01-01T01:01:00.000Z',
+        claimed_at: null,
+        claimed_at_iso: null,
+        reported_at: null,
+        reported_at_iso: null,
+        outcome: null,
+        report_message: null,
+      },
+    ],
+  })
 
-export const confirmationPage = z
-  .object({ count: z.int(), confirmations: z.array(confirmationFields), next_cursor: cursor })
-  .meta({ description: 'Pending ones with the next deadline first; everything else with the newest first.' })
+export const claimed = confirmation.meta({ description: 'Go ahead, once; this is what was approved.' })
+export const closed = confirmation.meta({ description: 'On record; nothing more is to be done.' })
+
+const delivery = z
+  .object({
+    channel,
+    status: z.enum(deliveryStates),
+    attempts: z.int(),
+    updated_at: epoch,
+    updated_at_iso: isoTime,
+    next_attempt_at: epoch.nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({
+    id: 'Delivery',
+    description: 'How telling a person, or calling the agent back, went by one channel.',
+  })
+
+export const found = z
+  .intersection(confirmation, z.object({ deliveries: z.array(delivery) }))
+  .meta({ id: 'FoundConfirmation', description: 'The confirmation in its latest state, with who was told of it.' })
+
+export const settled = z
+  .intersection(confirmation, z.object({ message: z.string().meta({ description: 'Whether to go ahead.' }) }))
+  .meta({
+    id: 'SettledConfirmation',
+    description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.',
+  })
+
+export const confirmationPage = z.object({ count, confirmations: z.array(confirmation), next_cursor: cursor }).meta({
+  id: 'ConfirmationPage',
+  description: 'Pending ones with the next deadline first; everything else with the newest first.',
+})
 
 export const auditPage = z
-  .object({ count: z.int(), entries: z.array(confirmationFields), next_cursor: cursor })
-  .meta({ description: 'One entry per confirmation in its latest state, the newest first.' })
+  .object({ count, entries: z.array(confirmation), next_cursor: cursor })
+  .meta({ id: 'AuditPage', description: 'One entry per confirmation in its latest state, the newest first.' })
 
 export const grantPage = z
-  .object({ count: z.int(), entries: z.array(grantFields), next_cursor: cursor })
-  .meta({ description: 'The whitelist entries that stand.' })
+  .object({ count, entries: z.array(grant), next_cursor: cursor })
+  .meta({ id: 'GrantPage', description: 'The whitelist entries that stand.' })
 
-export const event = z.object({
-  seq: z.int(),
-  type: z.enum(eventTypes),
-  time: epoch,
-  time_iso: isoTime,
-  actor: z.string(),
-  channel: z.string(),
-  confirmation_id: z.string().nullable(),
-  data: z.record(z.string(), z.unknown()),
-})
+export const event = z
+  .object({
+    seq: z.int(),
+    type: eventType,
+    time: epoch,
+    time_iso: isoTime,
+    actor: z.string(),
+    channel: z.string(),
+    confirmation_id: z.string().nullable(),
+    data: freeForm,
+  })
+  .meta({ id: 'Event', description: 'Something that happened, as the append-only history keeps it.' })
 
 export const eventStream = z.string().meta({
   description:
-    'Server-sent events: `id` is the sequence number, `event` the type, `data` the event as JSON. ' +
+    'Server-sent events: `id` is the sequence number, `event` the type, `data` an `Event` as JSON. ' +
     'For an agent the numbers are those within its confirmation.',
   contentMediaType: 'text/event-stream',
 })
 
 export const noMore = z.null().meta({ description: 'It is resolved, and after Last-Event-ID nothing happened.' })
 
-/** Each with the answer it would have had alone. */
-export const results = z
-  .object({
-    count: z.int(),
-    results: z.array(
-      z.object({
-        id: z.string().optional(),
-        status_code: z.int(),
-        body: z.record(z.string(), z.unknown()),
-        replayed: z.boolean().optional().meta({ description: 'Asked before, with the same key.' }),
-      }),
-    ),
-  })
-  .meta({
-    description: 'One result for each, in the order of the request, with the status code it would have had alone.',
-  })
-
 export const eventPage = z
   .object({
-    count: z.int(),
+    count,
     events: z.array(event),
     next_after: z.int().meta({ description: "The 'after' of the next call." }),
     more: z.boolean().meta({ description: 'There is more behind that already.' }),
   })
-  .meta({ description: 'The history, oldest first.' })
+  .meta({ id: 'EventPage', description: 'The history, oldest first.' })
 
 export const health = z
   .object({
@@ -227,63 +318,259 @@ export const health = z
     version: z.string(),
     auth: z.enum(['open', 'keys']).meta({ description: 'Open: there is no key yet, and everyone here is let in.' }),
   })
-  .meta({ description: 'The process answers.' })
+  .meta({ id: 'Health', description: 'The process answers.' })
 
-export const ready = z.object({ status: z.literal('ready') }).meta({ description: 'The database takes writes.' })
+export const ready = z
+  .object({ status: z.literal('ready') })
+  .meta({ id: 'Readiness', description: 'The database takes writes.' })
 
-const keyFields = z.object({
-  id: z.string(),
-  name: z.string(),
-  role: z.enum(roles),
-  state: z.enum(['live', 'expired', 'revoked']),
-  created_by: z.string(),
-  created_at: epoch,
-  created_at_iso: isoTime,
-  expires_at: epoch.nullable(),
-  expires_at_iso: isoTime.nullable(),
-  revoked_at: epoch.nullable(),
-  revoked_at_iso: isoTime.nullable(),
-  replaced_by: z.string().nullable().meta({ description: 'The key in its place, where it was rotated.' }),
-})
-export const key = keyFields.meta({ description: 'A key, without its secret.' })
+export const metricsText = z.string().meta({ description: 'In the text format of Prometheus.' })
 
-export const madeKey = keyFields
-  .extend({ key: z.string().meta({ description: 'The key itself: shown this once.' }), replaces: keyFields.optional() })
-  .meta({ description: 'A new key. Keep it now: only its hash is stored.' })
+export const apiDescription = z
+  .string()
+  .meta({ description: 'OpenAPI 3.1, in YAML.', contentMediaType: 'application/yaml' })
+
+export const key = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    role,
+    state: z.enum(['live', 'expired', 'revoked']),
+    created_by: z.string(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+    expires_at: epoch.nullable(),
+    expires_at_iso: isoTime.nullable(),
+    revoked_at: epoch.nullable(),
+    revoked_at_iso: isoTime.nullable(),
+    replaced_by: z.string().nullable().meta({ description: 'The key in its place, where it was rotated.' }),
+  })
+  .meta({ id: 'Key', description: 'A key, without its secret.' })
+
+export const madeKey = z
+  .intersection(
+    key,
+    z.object({
+      key: z.string().meta({ description: 'The key itself: shown this once.' }),
+      replaces: key.optional().meta({ description: 'The key in whose place it is, which stays good for a while.' }),
+    }),
+  )
+  .meta({ id: 'MadeKey', description: 'A new key. Keep it now: only its hash is stored.' })
 
 export const keyList = z
-  .object({ count: z.int(), keys: z.array(keyFields) })
-  .meta({ description: 'Every key there ever was.' })
+  .object({ count, keys: z.array(key) })
+  .meta({ id: 'KeyList', description: 'Every key there ever was.' })
 
-const personFields = z.object({
-  name: z.string(),
-  telegram_id: z.string().nullable(),
-  discord_id: z.string().nullable(),
-  created_at: epoch,
-  created_at_iso: isoTime,
-})
-export const person = personFields.meta({ description: 'Whoever asks and votes under one name, by whatever channel.' })
+export const person = z
+  .object({
+    name: z.string(),
+    telegram_id: z.string().nullable(),
+    discord_id: z.string().nullable(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+  })
+  .meta({ id: 'Person', description: 'Whoever asks and votes under one name, by whatever channel.' })
 
 export const personList = z
-  .object({ count: z.int(), people: z.array(personFields) })
-  .meta({ description: 'Everyone who ever had a key or is known by a chat.' })
+  .object({ count, people: z.array(person) })
+  .meta({ id: 'PersonList', description: 'Everyone who ever had a key or is known by a chat.' })
 
 export type MadeKey = z.output<typeof madeKey>
 export type KeyList = z.output<typeof keyList>
 export type Person = z.output<typeof person>
 export type PersonList = z.output<typeof personList>
 
-export const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.union([z.int(), z.enum(statuses)]).meta({
-      description: 'The HTTP status; in a 409 the state of the confirmation that stands.',
+// -- problems ----------------------------------------------------------------------------------------------------------
+
+const problemCode = z.enum(problemCodes).meta({
+  id: 'ProblemCode',
+  description: [
+    'What went wrong. Decide by this; it is stable.',
+    '',
+    ...problemCodes.map((code) => `- \`${code}\` (${problems[code].status}): ${problems[code].meaning}`),
+  ].join('\n'),
+})
+
+/** Those whose `status` is the state of the confirmation, wherever or only where a confirmation is decided. */
+const stateCodes = problemCodes.filter((code) => extrasOf(code).some(({ name }) => name === 'status'))
+const numberCodes = problemCodes.filter(
+  (code) => !extrasOf(code).some(({ name, isSure }) => name === 'status' && isSure),
+)
+
+/** `isOnConfirmation`: of a route about one confirmation, by its id. */
+export function hasState(code: ProblemCode, isOnConfirmation: boolean): boolean {
+  return extrasOf(code).some(({ name, isSure }) => name === 'status' && (isSure || isOnConfirmation))
+}
+
+const problemFields = {
+  type: z.string().meta({ description: '`urn:holdpoint:problem:` and the code.' }),
+  title: z.string(),
+  status: z.int().meta({ description: 'The HTTP status.' }),
+  detail: z.string(),
+  error: z.string().meta({ description: 'One sentence: what is wrong and what to do next.' }),
+  code: problemCode,
+  request_id: z.string().meta({ description: 'The log has it too.' }),
+}
+
+/** What problems hold beside that, each with some codes. */
+export const extraFields = {
+  id: z.string().meta({ description: 'The confirmation that is meant.' }),
+  reason: z.string().nullable().meta({ description: 'Why it was denied.' }),
+  resolved_by: z.string(),
+  resolved_at: epoch,
+  claim_expires_at: epoch,
+  claimed_at: epoch,
+  outcome: reportedOutcome.meta({ description: 'What was reported.' }),
+  digest: digest.meta({ description: 'The digest of what was approved.' }),
+  max: z.int().meta({ description: 'Confirmations of this action in one window.' }),
+  remaining: z.int().meta({ description: 'How many are left in this window.' }),
+  window_seconds: z.number(),
+  retry_after_seconds: z.int().meta({ description: 'As in `Retry-After`.' }),
+  open_limit: z.int().meta({ description: 'How many the requester may have open.' }),
+}
+
+/** The extras of these codes, none of which every one of them has, and each told with its codes. */
+function extrasWith(codes: ProblemCode[]) {
+  return Object.fromEntries(
+    Object.entries(extraFields).flatMap(([name, field]) => {
+      const having = codes.filter((code) => extrasOf(code).some((extra) => extra.name === name))
+      if (having.length === 0) return []
+      const { description } = (z.globalRegistry.get(field) ?? {}) as { description?: string }
+      const withCodes = `With ${having.map((code) => `\`${code}\``).join(', ')}.`
+      const said = [description, withCodes].filter((one) => one !== undefined).join(' ')
+      return [[name, field.optional().meta({ description: said })]]
     }),
-    detail: z.string(),
-    error: z.string(),
-    code: z.string(),
-    request_id: z.string(),
+  )
+}
+
+export const problem = z.object({ ...problemFields, ...extrasWith(numberCodes) }).meta({
+  id: 'Problem',
+  description: 'What went wrong, as RFC 9457 problem details.',
+  examples: [
+    {
+      type: 'urn:holdpoint:problem:not_found',
+      title: 'Not found',
+      status: 404,
+      detail: `There is no confirmation ${sample.id}.`,
+      error: `There is no confirmation ${sample.id}.`,
+      code: 'not_found',
+      request_id: '8f14e45fceea167a',
+    },
+  ],
+})
+
+export const stateProblem = z
+  .object({
+    ...problemFields,
+    status: status.meta({ description: 'The state of the confirmation that stands, and not the HTTP status.' }),
+    code: z.enum(stateCodes),
+    ...extrasWith(stateCodes),
   })
-  .loose()
-  .meta({ description: 'What went wrong, as RFC 9457 problem details.' })
+  .meta({
+    id: 'StateProblem',
+    description: 'A 409 about the state of a confirmation: `status` is that state.',
+    examples: [
+      {
+        type: 'urn:holdpoint:problem:already_resolved',
+        title: 'Already resolved',
+        status: 'denied',
+        detail: `Confirmation ${sample.id} was already denied by bob. That stands; nothing was changed.`,
+        error: `Confirmation ${sample.id} was already denied by bob. That stands; nothing was changed.`,
+        code: 'already_resolved',
+        request_id: '8f14e45fceea167a',
+        resolved_by: 'bob',
+        resolved_at: 1767225660,
+      },
+    ],
+  })
+
+type AnyProblem = z.ZodType<Record<string, unknown>, Record<string, unknown>>
+
+/** A problem that has one of these codes, which all have a state or all have none. */
+function narrowed(codes: ProblemCode[], isState: boolean): AnyProblem {
+  return z.intersection(isState ? stateProblem : problem, z.object({ code: z.enum(codes) }))
+}
+
+/** A problem that has one of these codes. */
+export function problemWith(codes: ProblemCode[], isOnConfirmation: boolean): AnyProblem {
+  const kinds = [true, false].flatMap((isState) => {
+    const some = codes.filter((code) => hasState(code, isOnConfirmation) === isState)
+    return some.length === 0 ? [] : [narrowed(some, isState)]
+  })
+  return kinds.length === 1 ? kinds[0]! : z.union(kinds)
+}
+
+// -- many at once ------------------------------------------------------------------------------------------------------
+
+/** What a submission may be refused with, alone or among many. */
+export const submissionProblems = [
+  'callback_refused',
+  'unclear_action',
+  'denied_before',
+  'key_reused',
+  'rate_limited',
+  'too_many_open',
+] as const satisfies ProblemCode[]
+
+/** The same of a decision. */
+export const decisionProblems = [
+  'reason_required',
+  'own_request',
+  'not_a_decider',
+  'already_resolved',
+  'already_voted',
+] as const satisfies ProblemCode[]
+
+/** And of one that approves. */
+export const approvalProblems = ['typing_required'] as const satisfies ProblemCode[]
+
+/** What else can be wrong with one item. */
+const itemProblems = ['not_json', 'unknown_field', 'invalid_request'] as const satisfies ProblemCode[]
+
+/** A result with a number for its status and one with a state, by the status that it would have had alone. */
+function problemResults<T extends z.ZodRawShape>(codes: ProblemCode[], shape: T) {
+  const resultWith = (isState: boolean) => {
+    const some = codes.filter((code) => hasState(code, true) === isState)
+    const numbers = [...new Set(some.map((code) => problems[code].status as number))].sort()
+    return z.object({ ...shape, status_code: z.literal(numbers), body: narrowed(some, isState) })
+  }
+  return [resultWith(false), resultWith(true)] as const
+}
+
+const replayed = z.boolean().optional().meta({ description: 'Asked before, with the same key.' })
+
+const submissionResult = z
+  .discriminatedUnion('status_code', [
+    z.object({ status_code: z.literal(202), body: held, replayed }),
+    z.object({ status_code: z.literal(200), body: settled, replayed }),
+    ...problemResults([...itemProblems, ...submissionProblems], {}),
+  ])
+  .meta({ id: 'SubmissionResult', description: 'The answer that one submission would have had alone.' })
+
+const decisionResult = z
+  .discriminatedUnion('status_code', [
+    z.object({ id: z.string(), status_code: z.literal(200), body: decided }),
+    ...problemResults(
+      [
+        ...itemProblems,
+        ...decisionProblems,
+        ...approvalProblems,
+        'unauthorized',
+        'not_found',
+        'internal_error',
+        'contended',
+        'outcome_unknown',
+        'storage_unavailable',
+      ],
+      { id: z.string().optional() },
+    ),
+  ])
+  .meta({ id: 'DecisionResult', description: 'The answer that one decision would have had alone.' })
+
+export const submissionResults = z
+  .object({ count, results: z.array(submissionResult) })
+  .meta({ id: 'SubmissionResults', description: 'One result for each, in the order of the request.' })
+
+export const decisionResults = z
+  .object({ count, results: z.array(decisionResult) })
+  .meta({ id: 'DecisionResults', description: 'One result for each, in the order of the request.' })

@@ -13,7 +13,8 @@ import type { z } from 'zod'
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
-import { notJson, Problem, unsupported } from './errors.js'
+import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
+import type { Tag } from './openapi.js'
 import { noBody, noQuery } from './requests.js'
 
 interface ZodTypes extends FastifyTypeProvider {
@@ -29,10 +30,16 @@ export type Api = FastifyInstance<
   ZodTypes
 >
 
-/** A route's schema: zod for each part, and a sentence for openapi.yaml. */
+/** A route's schema: zod for each part, and what else openapi.yaml says of it. */
 declare module 'fastify' {
   interface FastifySchema {
+    operationId?: string
+    tag?: Tag
     summary?: string
+    /** More than the summary, where that is not enough. */
+    description?: string
+    /** What it may refuse with, beside what follows from what it needs and takes; see problemsOf. */
+    problems?: readonly ProblemCode[]
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
   }

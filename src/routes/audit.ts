@@ -12,7 +12,9 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
     {
       config: { needs: 'survey' },
       schema: {
-        summary: 'One entry per confirmation in its latest state, the newest first',
+        operationId: 'listAudit',
+        tag: 'audit',
+        summary: 'List every confirmation in its latest state',
         querystring: requests.auditQuery,
         response: { 200: answers.auditPage },
       },
@@ -31,7 +33,9 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
     {
       config: { needs: 'survey' },
       schema: {
-        summary: 'The append-only history, oldest first',
+        operationId: 'listEvents',
+        tag: 'audit',
+        summary: 'Read the append-only history',
         querystring: requests.eventsQuery,
         response: { 200: answers.eventPage },
       },

@@ -28,10 +28,13 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     {
       config: { needs: 'submit' },
       schema: {
-        summary: 'Ask for many at once, in one commit',
+        operationId: 'submitBatch',
+        tag: 'confirmations',
+        summary: 'Ask for many confirmations at once',
+        description: 'In one commit; each is judged by itself.',
         known: requests.keyHeaders,
         body: requests.batchBody,
-        response: { 200: answers.results },
+        response: { 200: answers.submissionResults },
       },
     },
     async (request) => {
@@ -53,9 +56,11 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     {
       config: { needs: 'decide' },
       schema: {
+        operationId: 'decideBatch',
+        tag: 'decisions',
         summary: 'Approve and deny many at once',
         body: requests.decisionsBody,
-        response: { 200: answers.results },
+        response: { 200: answers.decisionResults },
       },
     },
     async (request) => {

@@ -35,11 +35,15 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'submit' },
       schema: {
+        operationId: 'submitConfirmation',
+        tag: 'confirmations',
         summary: 'Ask a person to confirm an action',
+        description: 'Answers as soon as the request is on disk or, with `wait`, once it is resolved.',
         querystring: requests.waitQuery,
         known: requests.submitHeaders,
         body: requests.submitBody,
-        response: { 202: answers.submitted, 200: answers.settled },
+        response: { 202: answers.held, 200: answers.settled },
+        problems: answers.submissionProblems,
       },
     },
     async (request, reply) => {
@@ -92,7 +96,10 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'read' },
       schema: {
-        summary: 'List confirmations, what waits for a person first of all',
+        operationId: 'listConfirmations',
+        tag: 'confirmations',
+        summary: 'List confirmations',
+        description: 'An agent sees its own.',
         querystring: requests.listQuery,
         response: { 200: answers.confirmationPage },
       },
@@ -113,11 +120,13 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'read' },
       schema: {
-        summary: 'Read a confirmation, or wait for its end',
+        operationId: 'getConfirmation',
+        tag: 'confirmations',
+        summary: 'Read a confirmation with its deliveries, or wait for its end',
         params: requests.idParams,
         querystring: requests.waitQuery,
         known: requests.waitHeaders,
-        response: { 200: answers.confirmation },
+        response: { 200: answers.found },
       },
     },
     async (request, reply) => {
@@ -136,10 +145,22 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'decide' },
       schema: {
-        summary: 'Approve',
+        operationId: 'approveConfirmation',
+        tag: 'decisions',
+        summary: 'Approve a confirmation',
         params: requests.idParams,
         body: requests.approveBody,
         response: { 200: answers.decided },
+        problems: [
+          ...answers.decisionProblems,
+          ...answers.approvalProblems,
+          'no_session',
+          'no_requester',
+          'details_too_long',
+          'high_risk',
+          'not_whitelistable',
+          'whitelist_full',
+        ],
       },
     },
     async ({ params, body, caller }) => {
@@ -162,10 +183,13 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'decide' },
       schema: {
-        summary: 'Deny',
+        operationId: 'denyConfirmation',
+        tag: 'decisions',
+        summary: 'Deny a confirmation',
         params: requests.idParams,
         body: requests.denyBody,
         response: { 200: answers.decided },
+        problems: answers.decisionProblems,
       },
     },
     async ({ params, body, caller }) => {
@@ -188,10 +212,13 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'act' },
       schema: {
-        summary: 'Withdraw the request: the agent changed its mind',
+        operationId: 'cancelConfirmation',
+        tag: 'confirmations',
+        summary: 'Withdraw a confirmation: the agent changed its mind',
         params: requests.idParams,
         body: requests.cancelBody,
         response: { 200: answers.decided },
+        problems: ['not_yours', 'already_resolved'],
       },
     },
     async ({ params, body, caller }) => {
@@ -207,11 +234,22 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'act' },
       schema: {
+        operationId: 'claimConfirmation',
+        tag: 'confirmations',
         summary: 'The last gate before acting: passes once, for what was approved',
         params: requests.idParams,
         known: requests.keyHeaders,
         body: requests.claimBody,
-        response: { 200: answers.executed },
+        response: { 200: answers.claimed },
+        problems: [
+          'not_yours',
+          'not_approved',
+          'approval_expired',
+          'digest_mismatch',
+          'digest_required',
+          'already_claimed',
+          'key_reused',
+        ],
       },
     },
     async ({ params, headers, body, caller }, reply) => {
@@ -225,11 +263,15 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
     {
       config: { needs: 'act' },
       schema: {
-        summary: 'Say how the act went, which closes the record',
+        operationId: 'reportConfirmation',
+        tag: 'confirmations',
+        summary: 'Say how the act went',
+        description: 'This closes the record. Late is better than never.',
         params: requests.idParams,
         known: requests.keyHeaders,
         body: requests.reportBody,
-        response: { 200: answers.executed },
+        response: { 200: answers.closed },
+        problems: ['not_yours', 'not_claimed', 'already_reported', 'key_reused'],
       },
     },
     async ({ params, headers, body, caller }, reply) => {

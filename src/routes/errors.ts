@@ -28,63 +28,279 @@ type HttpCode =
 
 export type ProblemCode = RefusalCode | HttpCode
 
+/** What an answer may hold beside what every problem has. `status` is then the state of the confirmation, not the number. */
+type Extra =
+  | 'status'
+  | 'id'
+  | 'reason'
+  | 'resolved_by'
+  | 'resolved_at'
+  | 'claim_expires_at'
+  | 'claimed_at'
+  | 'outcome'
+  | 'digest'
+  | 'max'
+  | 'remaining'
+  | 'window_seconds'
+  | 'retry_after_seconds'
+  | 'open_limit'
+
+interface ProblemRow {
+  status: number
+  title: string
+  /** For the documents, and for openapi.yaml: plain sentences in which backquotes mark code. */
+  meaning: string
+  /** With a question mark: not in every answer with this code. */
+  extra?: readonly (Extra | `${Extra}?`)[]
+}
+
 export const problems = {
-  not_json: { status: 400, title: 'Not JSON' },
-  ambiguous_json: { status: 400, title: 'Ambiguous JSON' },
-  unknown_field: { status: 400, title: 'Unknown field' },
-  unknown_parameter: { status: 400, title: 'Unknown parameter' },
-  invalid_request: { status: 400, title: 'Invalid request' },
-  invalid_cursor: { status: 400, title: 'Invalid cursor' },
-  callback_refused: { status: 400, title: 'Callback refused' },
-  unclear_action: { status: 400, title: 'Unclear action' },
-  details_too_long: { status: 400, title: 'Details too long' },
-  no_session: { status: 400, title: 'No session' },
-  no_requester: { status: 400, title: 'No requester' },
-  invalid_choice: { status: 400, title: 'Nothing chosen' },
-  reason_required: { status: 400, title: 'Reason required' },
-  typing_required: { status: 400, title: 'Typed confirmation required' },
-  unauthorized: { status: 401, title: 'Unauthorized' },
-  forbidden: { status: 403, title: 'Forbidden' },
-  not_yours: { status: 403, title: 'Not yours' },
-  own_request: { status: 403, title: 'Own request' },
-  not_a_decider: { status: 403, title: 'Not a decider' },
-  not_whitelistable: { status: 403, title: 'Not whitelistable' },
-  high_risk: { status: 403, title: 'High-risk action' },
-  cross_origin: { status: 403, title: 'Cross-origin request' },
-  not_found: { status: 404, title: 'Not found' },
-  no_such_route: { status: 404, title: 'No such route' },
-  method_not_allowed: { status: 405, title: 'Method not allowed' },
-  request_timeout: { status: 408, title: 'Request timeout' },
-  already_resolved: { status: 409, title: 'Already resolved' },
-  already_voted: { status: 409, title: 'Already voted' },
-  link_used: { status: 409, title: 'Link used' },
-  denied_before: { status: 409, title: 'Denied before' },
-  whitelist_full: { status: 409, title: 'Whitelist full' },
-  name_taken: { status: 409, title: 'Name taken' },
-  key_not_live: { status: 409, title: 'Key not live' },
-  not_approved: { status: 409, title: 'Not approved' },
-  approval_expired: { status: 409, title: 'Approval expired' },
-  digest_mismatch: { status: 409, title: 'Not what was approved' },
-  digest_required: { status: 409, title: 'Digest required' },
-  already_claimed: { status: 409, title: 'Already claimed' },
-  not_claimed: { status: 409, title: 'Not claimed' },
-  already_reported: { status: 409, title: 'Already reported' },
-  body_too_large: { status: 413, title: 'Body too large' },
-  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
-  expectation_failed: { status: 417, title: 'Expectation failed' },
-  unknown_host: { status: 421, title: 'Unknown host' },
-  key_reused: { status: 422, title: 'Idempotency-Key reused' },
-  rate_limited: { status: 429, title: 'Too many confirmations' },
-  too_many_open: { status: 429, title: 'Too many open' },
-  guess_limited: { status: 429, title: 'Too many refused' },
-  flood_limited: { status: 429, title: 'Too many requests' },
-  headers_too_large: { status: 431, title: 'Headers too large' },
-  internal_error: { status: 500, title: 'Internal error' },
-  contended: { status: 503, title: 'Contended' },
-  outcome_unknown: { status: 503, title: 'Outcome unknown' },
-  storage_unavailable: { status: 503, title: 'Storage unavailable' },
-  shutting_down: { status: 503, title: 'Shutting down' },
-} as const satisfies Record<ProblemCode, { status: number; title: string }>
+  not_json: { status: 400, title: 'Not JSON', meaning: 'The body is no JSON object in UTF-8.' },
+  ambiguous_json: {
+    status: 400,
+    title: 'Ambiguous JSON',
+    meaning: 'A name stands twice, or a number does not survive being read; `error` says where. Send it as text.',
+  },
+  unknown_field: {
+    status: 400,
+    title: 'Unknown field',
+    meaning: 'The body has a field that does not exist; `error` names the closest.',
+  },
+  unknown_parameter: {
+    status: 400,
+    title: 'Unknown parameter',
+    meaning: 'The query has a parameter that does not exist; `error` names the closest.',
+  },
+  invalid_request: {
+    status: 400,
+    title: 'Invalid request',
+    meaning: 'A field, a parameter or the request itself is wrong; `error` says which and how.',
+  },
+  invalid_cursor: {
+    status: 400,
+    title: 'Invalid cursor',
+    meaning: 'The `cursor` did not come from here, or from another listing or to somebody else.',
+  },
+  callback_refused: {
+    status: 400,
+    title: 'Callback refused',
+    meaning: 'The `callback_url` cannot be called back; `error` says why.',
+  },
+  unclear_action: {
+    status: 400,
+    title: 'Unclear action',
+    meaning: "There are rules, and the action's name is not plain nor spelt out by one.",
+  },
+  details_too_long: {
+    status: 400,
+    title: 'Details too long',
+    meaning: 'A whitelist entry for exactly these details would be too long.',
+  },
+  no_session: {
+    status: 400,
+    title: 'No session',
+    meaning: '`remember: "session"` for a request that has no `session_key`.',
+  },
+  no_requester: { status: 400, title: 'No requester', meaning: 'To remember it for a requester who gave no name.' },
+  invalid_choice: {
+    status: 400,
+    title: 'Nothing chosen',
+    meaning: 'A form on a page was sent without a choice, or with a reason that is no text.',
+  },
+  reason_required: { status: 400, title: 'Reason required', meaning: 'The rule wants a `reason` for this verdict.' },
+  typing_required: {
+    status: 400,
+    title: 'Typed confirmation required',
+    meaning: "The rule wants the action's name in `typed_action`.",
+  },
+  unauthorized: {
+    status: 401,
+    title: 'Unauthorized',
+    meaning: 'No key, or one that is not known or no longer good; or no such link.',
+  },
+  forbidden: { status: 403, title: 'Forbidden', meaning: "The key's role does not allow this." },
+  not_yours: { status: 403, title: 'Not yours', meaning: 'Only whoever submitted it may cancel, claim and report it.' },
+  own_request: { status: 403, title: 'Own request', meaning: 'Nobody decides what they submitted.' },
+  not_a_decider: {
+    status: 403,
+    title: 'Not a decider',
+    meaning: "The rule lets others decide this, or needs several people and this is a chat's link.",
+  },
+  not_whitelistable: {
+    status: 403,
+    title: 'Not whitelistable',
+    meaning: 'The rules want a person for this action every time.',
+  },
+  high_risk: {
+    status: 403,
+    title: 'High-risk action',
+    meaning: 'This action always needs a person and cannot be whitelisted.',
+  },
+  cross_origin: {
+    status: 403,
+    title: 'Cross-origin request',
+    meaning: 'A web page of another site tried to change something.',
+  },
+  not_found: { status: 404, title: 'Not found', meaning: "There is nothing with this id, or it is another agent's." },
+  no_such_route: { status: 404, title: 'No such route', meaning: 'There is nothing at this path.' },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    meaning: 'The path takes other methods; `Allow` lists them.',
+  },
+  request_timeout: { status: 408, title: 'Request timeout', meaning: 'The request took too long to arrive.' },
+  already_resolved: {
+    status: 409,
+    title: 'Already resolved',
+    meaning: 'Somebody was first, or it expired. `status` is the state that stands.',
+    extra: ['status', 'resolved_by', 'resolved_at'],
+  },
+  already_voted: {
+    status: 409,
+    title: 'Already voted',
+    meaning: 'One person has one vote. It is still pending.',
+    extra: ['status'],
+  },
+  link_used: { status: 409, title: 'Link used', meaning: 'A link is good for one decision.', extra: ['status'] },
+  denied_before: {
+    status: 409,
+    title: 'Denied before',
+    meaning: 'The same was denied a short while ago; `id` and `reason` say by what and why.',
+    extra: ['status', 'id', 'resolved_by', 'reason', 'retry_after_seconds'],
+  },
+  whitelist_full: {
+    status: 409,
+    title: 'Whitelist full',
+    meaning: '100 entries differ in nothing but requester and conditions; revoke one.',
+    extra: ['status?'],
+  },
+  name_taken: {
+    status: 409,
+    title: 'Name taken',
+    meaning: 'Somebody has a name that looks like this, or this chat id.',
+  },
+  key_not_live: { status: 409, title: 'Key not live', meaning: 'A revoked or expired key cannot be rotated.' },
+  not_approved: {
+    status: 409,
+    title: 'Not approved',
+    meaning: 'A claim for what is pending or was not approved. Do not act.',
+    extra: ['status'],
+  },
+  approval_expired: {
+    status: 409,
+    title: 'Approval expired',
+    meaning: 'A claim that came too late. Do not act; submit again.',
+    extra: ['status', 'claim_expires_at'],
+  },
+  digest_mismatch: {
+    status: 409,
+    title: 'Not what was approved',
+    meaning: 'A claim for something other than what was approved. Do not act.',
+    extra: ['status', 'digest'],
+  },
+  digest_required: {
+    status: 409,
+    title: 'Digest required',
+    meaning:
+      'A claim that does not say what it is for, where it must. Do not act; compute the digest, and claim with it.',
+    extra: ['status'],
+  },
+  already_claimed: {
+    status: 409,
+    title: 'Already claimed',
+    meaning: 'An approval is good for one act. Do not act again.',
+    extra: ['status', 'claimed_at'],
+  },
+  not_claimed: { status: 409, title: 'Not claimed', meaning: 'A report on what was never claimed.', extra: ['status'] },
+  already_reported: {
+    status: 409,
+    title: 'Already reported',
+    meaning: 'The first report stands.',
+    extra: ['status', 'outcome'],
+  },
+  body_too_large: { status: 413, title: 'Body too large', meaning: 'More than 1 MiB.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    meaning: 'A body without `Content-Type: application/json`.',
+  },
+  expectation_failed: {
+    status: 417,
+    title: 'Expectation failed',
+    meaning: 'An `Expect` header other than `100-continue`.',
+  },
+  unknown_host: { status: 421, title: 'Unknown host', meaning: "A browser came by a name that is not this machine's." },
+  key_reused: {
+    status: 422,
+    title: 'Idempotency-Key reused',
+    meaning: 'The `Idempotency-Key` stands for another request; the `id` of its confirmation is in the answer.',
+    extra: ['id'],
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many confirmations',
+    meaning: 'This action had its confirmations for now; see `Retry-After`.',
+    extra: ['max', 'remaining', 'window_seconds', 'retry_after_seconds'],
+  },
+  too_many_open: {
+    status: 429,
+    title: 'Too many open',
+    meaning: 'The requester has as many open as the rule allows.',
+    extra: ['open_limit'],
+  },
+  guess_limited: {
+    status: 429,
+    title: 'Too many refused',
+    meaning: 'Too many refusals from this address or name; see `Retry-After`.',
+    extra: ['retry_after_seconds'],
+  },
+  flood_limited: {
+    status: 429,
+    title: 'Too many requests',
+    meaning:
+      'Too many requests by key or address, too many held or streamed, or too much left unread; see `Retry-After`.',
+    extra: ['retry_after_seconds', 'remaining?', 'window_seconds?'],
+  },
+  headers_too_large: { status: 431, title: 'Headers too large', meaning: 'More than 16 KiB of headers.' },
+  internal_error: {
+    status: 500,
+    title: 'Internal error',
+    meaning: 'A bug. Nothing was approved; the log has the details.',
+  },
+  contended: {
+    status: 503,
+    title: 'Contended',
+    meaning: 'Too many changed the same thing at once. Nothing was done; try again.',
+  },
+  outcome_unknown: {
+    status: 503,
+    title: 'Outcome unknown',
+    meaning: 'The disk failed during the commit. It may stand or not: do not act, and look again until you are told.',
+  },
+  storage_unavailable: {
+    status: 503,
+    title: 'Storage unavailable',
+    meaning: 'The database cannot be written or read, or was taken away; `error` says which. Nothing was changed.',
+  },
+  shutting_down: { status: 503, title: 'Shutting down', meaning: 'Try again in a moment.' },
+} as const satisfies Record<ProblemCode, ProblemRow>
+
+export const problemCodes = Object.keys(problems) as ProblemCode[]
+
+/** What is wrong before a route is asked, or with asking for one: none of them declares it. */
+export const beforeRoutes = [
+  'no_such_route',
+  'method_not_allowed',
+  'request_timeout',
+  'expectation_failed',
+  'headers_too_large',
+] as const satisfies ProblemCode[]
+
+/** Which fields an answer with this code has beside what every problem has, and whether always. */
+export function extrasOf(code: ProblemCode): { name: Extra; isSure: boolean }[] {
+  const { extra = [] }: ProblemRow = problems[code]
+  return extra.map((one) => ({ name: one.replace('?', '') as Extra, isSure: !one.endsWith('?') }))
+}
 
 /** What a route throws to answer with a problem. */
 export class Problem extends Error {
@@ -125,7 +341,7 @@ export function problemResult(problem: Problem, requestId: string) {
   return { status_code: problems[problem.code].status as number, body: problemBody(problem, requestId) }
 }
 
-/** `status` is the contract's in a 409: the state that stands. Everywhere else it is the number. */
+/** The extras come last: where `status` is one of them it is the state that stands, and else the number. */
 export function problemBody({ code, message, extra }: Problem, requestId: string): Record<string, unknown> {
   const { status, title } = problems[code]
   return {

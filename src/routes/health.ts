@@ -10,7 +10,15 @@ const config = { rateLimit: false as const, needs: 'nothing' as const }
 export function healthRoutes(app: Api, service: Service, metrics: Metrics, version: string): void {
   app.get(
     '/health',
-    { config, schema: { summary: 'Is the process alive?', response: { 200: answers.health } } },
+    {
+      config,
+      schema: {
+        operationId: 'getHealth',
+        tag: 'service',
+        summary: 'Is the process alive?',
+        response: { 200: answers.health },
+      },
+    },
     async () => {
       const { count } = await service.pending()
       const now = service.now()
@@ -29,7 +37,12 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
     '/ready',
     {
       config: { ...config, needs: 'survey' },
-      schema: { summary: 'Does the database take writes?', response: { 200: answers.ready } },
+      schema: {
+        operationId: 'getReadiness',
+        tag: 'service',
+        summary: 'Does the database take writes?',
+        response: { 200: answers.ready },
+      },
     },
     async () => {
       await service.ready()
@@ -39,7 +52,15 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
 
   app.get(
     '/metrics',
-    { config: { ...config, needs: 'survey' }, schema: { summary: 'Prometheus metrics' } },
+    {
+      config: { ...config, needs: 'survey' },
+      schema: {
+        operationId: 'getMetrics',
+        tag: 'service',
+        summary: 'Prometheus metrics',
+        response: { 200: answers.metricsText },
+      },
+    },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
 }

@@ -29,7 +29,15 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
 
   app.get(
     '/keys',
-    { config: reading, schema: { summary: 'List the keys, never their secrets', response: { 200: answers.keyList } } },
+    {
+      config: reading,
+      schema: {
+        operationId: 'listKeys',
+        tag: 'access',
+        summary: 'List the keys, never their secrets',
+        response: { 200: answers.keyList },
+      },
+    },
     async () => {
       const keys = people.keys().map((key) => keyView(key, service.now()))
       return { count: keys.length, keys }
@@ -41,9 +49,12 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     {
       config,
       schema: {
+        operationId: 'addKey',
+        tag: 'access',
         summary: 'Make a key; the answer shows it, this once',
         body: requests.keyBody,
         response: { 201: answers.madeKey },
+        problems: ['name_taken'],
       },
     },
     async (request, reply) => {
@@ -62,10 +73,14 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     {
       config,
       schema: {
-        summary: 'Make a key in the place of another, which stays good for a while',
+        operationId: 'rotateKey',
+        tag: 'access',
+        summary: 'Make a key in the place of another',
+        description: 'The other stays good for a while.',
         params: requests.idParams,
         body: requests.rotateBody,
         response: { 201: answers.madeKey },
+        problems: ['key_not_live'],
       },
     },
     async ({ params, body, caller }, reply) => {
@@ -80,7 +95,13 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     '/keys/:id',
     {
       config,
-      schema: { summary: 'Revoke a key, at once', params: requests.idParams, response: { 200: answers.key } },
+      schema: {
+        operationId: 'revokeKey',
+        tag: 'access',
+        summary: 'Revoke a key, at once',
+        params: requests.idParams,
+        response: { 200: answers.key.meta({ description: 'The key, which is good no more.' }) },
+      },
     },
     async ({ params, caller }) => {
       const { key } = granted(await people.revokeKey(params.id, byOf(caller)))
@@ -90,7 +111,15 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
 
   app.get(
     '/people',
-    { config: reading, schema: { summary: 'List everyone there is', response: { 200: answers.personList } } },
+    {
+      config: reading,
+      schema: {
+        operationId: 'listPeople',
+        tag: 'access',
+        summary: 'List people',
+        response: { 200: answers.personList },
+      },
+    },
     async () => {
       const all = people.people().map(personView)
       return { count: all.length, people: all }
@@ -102,10 +131,13 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     {
       config,
       schema: {
+        operationId: 'setPerson',
+        tag: 'access',
         summary: 'Name somebody, and say by which ids the chats know them',
         params: requests.nameParams,
         body: requests.personBody,
         response: { 200: answers.person },
+        problems: ['name_taken'],
       },
     },
     async (request) => {

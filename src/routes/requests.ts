@@ -5,7 +5,7 @@ import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
 import { closestTo } from '../core/closest.js'
-import { statuses } from '../core/model.js'
+import { statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/text.js'
 import { flawOfWhen } from '../policy/when.js'
 
@@ -58,6 +58,12 @@ const personName = (field: string) =>
     error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
   })
 
+/** The name of whoever decides, which counts while nobody can prove theirs. */
+const decider = (field: string) =>
+  personName(field)
+    .optional()
+    .meta({ description: "Who does this, 'api' if it is left out; with a key it is the key's owner." })
+
 /** Not a record, which would look at each of thousands of members once more. */
 const jsonObject = (field: string) =>
   z
@@ -80,9 +86,6 @@ const bodyObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: (issue) => noSuch(issue, 'field') ?? 'The body must be a JSON object.' })
 const queryObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: (issue) => noSuch(issue, 'query parameter') })
-/** A body that may be left out altogether. */
-const optionalBody = <T extends z.ZodRawShape>(shape: T) => bodyObject(shape).optional()
-
 function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string | undefined {
   if (code !== 'unrecognized_keys') return undefined
   const known = Object.keys((inst as unknown as z.ZodObject).shape)
@@ -94,7 +97,7 @@ function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string
 
 /** For routes that say nothing of a query or a body. */
 export const noQuery = queryObject({})
-export const noBody = optionalBody({})
+export const noBody = bodyObject({}).optional()
 
 export const submitBody = bodyObject({
   action: required('action', maxName),
@@ -116,12 +119,26 @@ export const submitBody = bodyObject({
     .transform((value) => (typeof value === 'number' ? value : null))
     .meta({
       type: 'number',
-      default: 300,
-      description: 'Clamped to the bounds of the rule, 30..3600 by default; what is no number means its default.',
+      description:
+        'Clamped to the bounds of the rule, and its default if it is left out or no number: 30..3600 and 300, where the rule ' +
+        'says nothing else.',
     }),
   callback_url: optional('callback_url')
     .optional()
     .meta({ description: 'Where the resolved record is POSTed, signed after Standard Webhooks.' }),
+}).meta({
+  id: 'Submission',
+  description: 'An action that a person is to confirm.',
+  examples: [
+    {
+      action: 'deploy_production',
+      description: 'Deploy 4.2.0 to production',
+      details: { version: '4.2.0', region: 'eu-west-1' },
+      requester: 'release-bot',
+      session_key: 'release-4.2',
+      timeout_seconds: 600,
+    },
+  ],
 })
 
 /** What an Idempotency-Key may be: what a header can carry and a person can read. */
@@ -132,41 +149,48 @@ export const flawOfKey = (key: string): string | null =>
     : `must be 1 to ${maxKey} visible ASCII characters`
 
 /** One of a batch: the header of a submission has its place inside. */
-export const batchItem = submitBody.extend({
-  idempotency_key: optional('idempotency_key')
-    .superRefine((key, context) => {
-      const flaw = flawOfKey(key)
-      if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${flaw}` })
-    })
-    .optional(),
-})
+export const batchItem = submitBody
+  .extend({
+    idempotency_key: optional('idempotency_key')
+      .superRefine((key, context) => {
+        const flaw = flawOfKey(key)
+        if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${flaw}` })
+      })
+      .optional()
+      .meta({ description: 'As the header `Idempotency-Key` of a submission alone.' }),
+  })
+  .meta({ id: 'BatchItem', description: 'One submission of a batch.' })
 
-const many = <T extends z.ZodType>(field: string, item: T) => {
+const many = (field: string, item: z.ZodType) => {
   const error = `Field '${field}' must be a list of 1 to ${maxMany}`
   const list = z.array(z.unknown(), { error }).min(1, error).max(maxMany, error)
-  // Each item is judged by itself, so that one mistake does not spoil the rest.
-  return list.meta({ items: z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }) })
+  // Each item is judged by itself, so that one mistake does not spoil the rest; what it should be is for openapi.yaml.
+  return list.meta({ items: item })
 }
 
-export const batchBody = bodyObject({ items: many('items', batchItem) })
+export const batchBody = bodyObject({ items: many('items', batchItem) }).meta({ id: 'Batch' })
 
 const typedAction = optional('typed_action', maxName)
   .optional()
   .meta({ description: "The action's name, where the rule wants it typed out to approve." })
 
+export const verdict = z
+  .enum(verdicts, { error: "Field 'verdict' must be 'approve' or 'deny'" })
+  .meta({ id: 'Verdict' })
+
 export const decision = bodyObject({
   id: z.string("Field 'id' is required"),
-  verdict: z.enum(['approve', 'deny'], { error: "Field 'verdict' must be 'approve' or 'deny'" }),
+  verdict,
   reason: reason.optional(),
   typed_action: typedAction,
-})
+}).meta({ id: 'Decision', description: 'What is decided on one confirmation.' })
 
 export const decisionsBody = bodyObject({
   decisions: many('decisions', decision),
-  decided_by: personName('decided_by').optional(),
-})
+  decided_by: decider('decided_by'),
+}).meta({ id: 'Decisions' })
 
-export const claimBody = optionalBody({
+export const claimBody = bodyObject({
   digest: z
     .string("Field 'digest' must be a string")
     .regex(/^[0-9a-fA-F]{64}$/, "Field 'digest' must be a SHA-256 in 64 hexadecimal digits")
@@ -174,16 +198,22 @@ export const claimBody = optionalBody({
     .optional()
     .meta({ description: 'What the agent is about to do; compared with what was approved.' }),
 })
+  .meta({ id: 'Claim' })
+  .optional()
 
 const positive = (field: string, max: number) => {
   const error = `Field '${field}' must be a whole number from 1 to ${max}`
   return z.int({ error }).min(1, error).max(max, error)
 }
 
+export const reportedOutcome = z
+  .enum(['succeeded', 'failed'], { error: "Field 'outcome' must be 'succeeded' or 'failed'" })
+  .meta({ id: 'ReportedOutcome', description: 'How the act went.' })
+
 export const reportBody = bodyObject({
-  outcome: z.enum(['succeeded', 'failed'], { error: "Field 'outcome' must be 'succeeded' or 'failed'" }),
+  outcome: reportedOutcome,
   message: optional('message', maxReason).optional(),
-})
+}).meta({ id: 'Report', description: 'How the act went.' })
 
 /** Ten years: longer is for ever. */
 const maxTtlSeconds = 315_360_000
@@ -191,26 +221,29 @@ const maxTtlSeconds = 315_360_000
 const scope = (field: string) =>
   z.enum(['session', 'global'], { error: `Field '${field}' must be 'session' or 'global'` })
 
-const rememberFields = z.strictObject(
-  {
-    scope: scope('remember.scope'),
-    ttl_seconds: positive('remember.ttl_seconds', maxTtlSeconds)
-      .optional()
-      .meta({ description: 'Left out: until it is revoked.' }),
-    for: z
-      .enum(['requester', 'anyone'], { error: "Field 'remember.for' must be 'requester' or 'anyone'" })
-      .optional()
-      .meta({ description: 'Left out: anyone; for a session and with keys, the requester.' }),
-    details: z
-      .enum(['exact', 'any'], { error: "Field 'remember.details' must be 'exact' or 'any'" })
-      .optional()
-      .meta({ default: 'any', description: 'Exact: only for details that are equal to these as a whole.' }),
-  },
-  {
-    error: (issue) =>
-      noSuch(issue, 'field') ?? "Field 'remember' must be 'session', 'global' or an object with one of them as 'scope'",
-  },
-)
+const rememberFields = z
+  .strictObject(
+    {
+      scope: scope('remember.scope'),
+      ttl_seconds: positive('remember.ttl_seconds', maxTtlSeconds)
+        .optional()
+        .meta({ description: 'Left out: until it is revoked.' }),
+      for: z
+        .enum(['requester', 'anyone'], { error: "Field 'remember.for' must be 'requester' or 'anyone'" })
+        .optional()
+        .meta({ description: 'Left out: anyone; for a session and with keys, the requester.' }),
+      details: z
+        .enum(['exact', 'any'], { error: "Field 'remember.details' must be 'exact' or 'any'" })
+        .optional()
+        .meta({ default: 'any', description: 'Exact: only for details that are equal to these as a whole.' }),
+    },
+    {
+      error: (issue) =>
+        noSuch(issue, 'field') ??
+        "Field 'remember' must be 'session', 'global' or an object with one of them as 'scope'",
+    },
+  )
+  .meta({ id: 'Remember', description: 'The whitelist entry that goes with an approval.' })
 
 /** In one word, or with all that an entry can be bound to. */
 const remember = z
@@ -221,21 +254,29 @@ const remember = z
     (asked) => (typeof asked === 'string' ? { scope: asked } : asked) satisfies z.output<typeof rememberFields>,
   )
 
-export const approveBody = optionalBody({
-  approver: personName('approver').optional(),
+export const approveBody = bodyObject({
+  approver: decider('approver'),
   reason: reason.optional(),
   remember: remember.optional().meta({
     description: 'Also whitelists the action, for this session or for all. In one word: until it is revoked.',
   }),
   typed_action: typedAction,
 })
+  .meta({ id: 'Approval' })
+  .optional()
 
-export const denyBody = optionalBody({ denier: personName('denier').optional(), reason: reason.optional() })
+export const denyBody = bodyObject({ denier: decider('denier'), reason: reason.optional() })
+  .meta({ id: 'Denial' })
+  .optional()
 
-export const cancelBody = optionalBody({
-  cancelled_by: personName('cancelled_by').optional(),
+export const cancelBody = bodyObject({
+  cancelled_by: personName('cancelled_by')
+    .optional()
+    .meta({ description: 'While there is no key; left out: the requester.' }),
   reason: reason.optional(),
 })
+  .meta({ id: 'Cancellation' })
+  .optional()
 
 const when = jsonObject('when').superRefine((value, context) => {
   const flaw = flawOfWhen(value)
@@ -258,10 +299,12 @@ export const grantBody = bodyObject({
   ttl_seconds: positive('ttl_seconds', maxTtlSeconds).optional(),
   max_uses: positive('max_uses', 1_000_000_000).optional(),
   reason: reason.optional(),
-  granted_by: personName('granted_by').optional(),
-})
+  granted_by: decider('granted_by'),
+}).meta({ id: 'GrantTerms', description: 'What may pass without asking, for whom and how long.' })
 
-export const revokeBody = optionalBody({ revoked_by: personName('revoked_by').optional() })
+export const revokeBody = bodyObject({ revoked_by: decider('revoked_by') })
+  .meta({ id: 'Revocation' })
+  .optional()
 
 /** Nobody is held longer than this: what stands between client and service would give up first. */
 export const maxWaitSeconds = 300
@@ -281,11 +324,11 @@ export const waitQuery = queryObject({
 })
 
 export const waitHeaders = z.object({
-  prefer: z.string().optional().meta({ description: '`wait=SECONDS`, as the query parameter (RFC 7240).' }),
+  Prefer: z.string().optional().meta({ description: '`wait=SECONDS`, as the query parameter (RFC 7240).' }),
 })
 
 export const keyHeaders = z.object({
-  'idempotency-key': z
+  'Idempotency-Key': z
     .string()
     .optional()
     .meta({ description: 'The same requester, key and payload get the first answer again.' }),
@@ -294,7 +337,7 @@ export const keyHeaders = z.object({
 export const submitHeaders = waitHeaders.extend(keyHeaders.shape)
 
 export const streamHeaders = z.object({
-  'last-event-id': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
+  'Last-Event-ID': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
 })
 
 const ownerName = required('name').superRefine((name, context) => {
@@ -315,12 +358,18 @@ const chatId = (field: string) => {
 
 const personFields = { telegram_id: chatId('telegram_id'), discord_id: chatId('discord_id') }
 
+export const role = z
+  .enum(roles, { error: `Field 'role' must be one of ${roles.join(', ')}` })
+  .meta({ id: 'Role', description: 'What a key may do.' })
+
 export const keyBody = bodyObject({
   name: ownerName,
-  role: z.enum(roles, { error: `Field 'role' must be one of ${roles.join(', ')}` }),
-  expires_in_seconds: positive('expires_in_seconds', maxExpirySeconds).optional(),
+  role,
+  expires_in_seconds: positive('expires_in_seconds', maxExpirySeconds)
+    .optional()
+    .meta({ description: 'Left out: until it is revoked.' }),
   ...personFields,
-})
+}).meta({ id: 'KeyTerms', description: 'Whose key it is to be, and what it may do.' })
 
 /** A day, for whoever has to carry the new key to where the old one is. */
 export const usualOverlapSeconds = 86_400
@@ -334,9 +383,13 @@ export const rotateBody = bodyObject({
     .max(maxOverlapSeconds, noOverlap)
     .optional()
     .meta({ default: usualOverlapSeconds, description: 'How long the old key stays good.' }),
-}).optional()
+})
+  .meta({ id: 'Rotation' })
+  .optional()
 
-export const personBody = bodyObject(personFields).optional()
+export const personBody = bodyObject(personFields)
+  .meta({ id: 'PersonIds', description: 'By which ids the chats know somebody. Left out: as it was; null: by none.' })
+  .optional()
 
 export const nameParams = z.object({ name: ownerName })
 
@@ -351,9 +404,16 @@ const limit = once('limit')
     const asked = /^\s*[-+]?[\d.]+(e\+?\d+)?\s*$/i.test(value) ? Number(value) : NaN
     return Number.isNaN(asked) ? 50 : Math.trunc(Math.min(500, Math.max(1, asked)))
   })
-  .meta({ type: 'integer', minimum: 1, maximum: 500, default: 50 })
+  .meta({ type: 'integer', minimum: 1, maximum: 500, default: 50, description: 'What is out of range is clamped.' })
 
-const status = z.enum(statuses, { error: `Query parameter 'status' must be one of ${statuses.join(', ')}` })
+export const status = z
+  .enum(statuses, { error: `Query parameter 'status' must be one of ${statuses.join(', ')}` })
+  .meta({
+    id: 'Status',
+    description:
+      'The state of a confirmation. `pending` waits for a person; `approved` and `auto_approved` may be claimed; the rest ' +
+      'are a no.',
+  })
 
 /** Epoch seconds or ISO 8601, as milliseconds. */
 const time = (field: string) =>
@@ -365,12 +425,14 @@ const time = (field: string) =>
     )
     .meta({ type: 'string', description: 'Epoch seconds or an ISO 8601 time.' })
 
+const cursor = once('cursor').optional().meta({ description: 'Go on there: the `next_cursor` of the last answer.' })
+
 export const listQuery = queryObject({
   status: status.optional(),
   action: once('action').optional(),
   session_key: once('session_key').optional(),
   limit,
-  cursor: once('cursor').optional(),
+  cursor,
 })
 
 export const auditQuery = listQuery.extend({
@@ -421,7 +483,7 @@ export const followQuery = queryObject({
   ...eventFilters,
 })
 
-export const pageQuery = queryObject({ limit, cursor: once('cursor').optional() })
+export const pageQuery = queryObject({ limit, cursor })
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
 function findFlaw(root: Record<string, unknown>): string | null {

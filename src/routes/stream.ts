@@ -38,11 +38,14 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       config: { needs: 'read' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'The events of a confirmation as they happen, until it is resolved',
+        operationId: 'followConfirmation',
+        tag: 'confirmations',
+        summary: 'Follow the events of a confirmation as they happen, until it is resolved',
         params: requests.idParams,
         querystring: requests.streamQuery,
         known: requests.streamHeaders,
         response: { 200: answers.eventStream, 204: answers.noMore },
+        problems: ['invalid_cursor'],
       },
     },
     async ({ params: { id }, query, headers, caller }, reply) => {
@@ -68,10 +71,13 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       config: { needs: 'survey' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'All events as they happen',
+        operationId: 'followEvents',
+        tag: 'audit',
+        summary: 'Follow all events as they happen',
         querystring: requests.followQuery,
         known: requests.streamHeaders,
         response: { 200: answers.eventStream },
+        problems: ['invalid_cursor'],
       },
     },
     async ({ query, headers, caller }, reply) => {

@@ -15,7 +15,10 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     {
       config: { needs: 'survey' },
       schema: {
-        summary: 'List the whitelist entries that stand, the newest first',
+        operationId: 'listGrants',
+        tag: 'whitelist',
+        summary: 'List the whitelist entries that stand',
+        description: 'The newest first.',
         querystring: requests.pageQuery,
         response: { 200: answers.grantPage },
       },
@@ -32,9 +35,16 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     {
       config: { needs: 'whitelist' },
       schema: {
-        summary: 'Let an action pass without asking; adding the same again sets its terms anew',
+        operationId: 'addGrant',
+        tag: 'whitelist',
+        summary: 'Let an action pass without asking',
+        description: 'Adding the same again sets its terms anew.',
         body: requests.grantBody,
-        response: { 201: answers.grant, 200: answers.grant },
+        response: {
+          201: answers.grant.meta({ description: 'The new whitelist entry.' }),
+          200: answers.grant.meta({ description: 'The entry that stood, with its terms set anew.' }),
+        },
+        problems: ['details_too_long', 'high_risk', 'not_whitelistable', 'whitelist_full'],
       },
     },
     async ({ body, caller }, reply) => {
@@ -60,10 +70,12 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     {
       config: { needs: 'whitelist' },
       schema: {
+        operationId: 'revokeGrant',
+        tag: 'whitelist',
         summary: 'Revoke a whitelist entry',
         params: requests.idParams,
         body: requests.revokeBody,
-        response: { 200: answers.grant },
+        response: { 200: answers.grant.meta({ description: 'The entry, which counts no more.' }) },
       },
     },
     async ({ params, body, caller }) => {

@@ -1,0 +1,228 @@
+// openapi.yaml as a contract: what it names, what it refers to, and which problems each operation may answer with.
+import t from 'tap'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { statuses } from '../../src/core/model.js'
+import * as answers from '../../src/routes/answers.js'
+import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
+import * as requests from '../../src/routes/requests.js'
+import { build, flawOfProblem } from '../support.js'
+
+type Json = Record<string, any>
+
+interface Operation {
+  name: string
+  described: Json
+}
+
+async function describe(t: Parameters<typeof build>[0]) {
+  const { openapi } = await build(t)
+  const api = parse(openapi()) as Json
+  const operations = Object.entries<Json>(api.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, described]): Operation => ({
+      name: `${method.toUpperCase()} ${path}`,
+      described,
+    })),
+  )
+  const follow = (json: Json): Json =>
+    typeof json.$ref === 'string'
+      ? follow(
+          json.$ref
+            .split('/')
+            .slice(1)
+            .reduce<Json>((place, key) => place[key], api),
+        )
+      : json
+  return { api, operations, follow }
+}
+
+t.test('every operation has a name of its own, a tag that is explained, a summary and a success', async (t) => {
+  const { api, operations } = await describe(t)
+  const ids = operations.map(({ described }) => described.operationId)
+  t.equal(new Set(ids).size, operations.length)
+  const tags = (api.tags as Json[]).map(({ name }) => name)
+  for (const { name, described } of operations) {
+    t.match(described.operationId, /^[a-z]+([A-Z][a-z]+)+$/, name)
+    t.ok(described.tags.length === 1 && tags.includes(described.tags[0]), name)
+    t.match(described.summary, /^[A-Z].*[^.]$/, name)
+    t.match(Object.keys(described.responses)[0], /^20[0-4]$/, name)
+  }
+  for (const { name, description } of api.tags as Json[]) t.match(description, /\.$/, name)
+  t.same(
+    tags.filter((tag) => !operations.some(({ described }) => described.tags[0] === tag)),
+    [],
+  )
+})
+
+t.test('every reference leads to a component, and every component is referred to', async (t) => {
+  const { api } = await describe(t)
+  const text = JSON.stringify(api)
+  const referred = new Set([...text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, path]) => path))
+  const there = ['parameters', 'headers', 'responses', 'schemas'].flatMap((kind) =>
+    Object.keys(api.components[kind]).map((name) => `${kind}/${name}`),
+  )
+  t.same([...referred].sort(), there.sort())
+  for (const name of ['Confirmation', 'Vote', 'Grant', 'Event', 'Delivery', 'Key', 'Person', 'Submission', 'Status']) {
+    t.ok(there.includes(`schemas/${name}`), name)
+  }
+  t.notMatch(text, '$defs')
+})
+
+t.test('what has a name is not written out again', async (t) => {
+  const { api } = await describe(t)
+  const schemas = Object.entries<Json>(api.components.schemas)
+  const named = schemas.map(([, schema]) => JSON.stringify(schema))
+  for (const [name, schema] of schemas) {
+    for (const inner of objectsIn(Object.values(schema))) t.notOk(named.includes(JSON.stringify(inner)), name)
+  }
+  for (const inner of objectsIn(api.paths)) t.notOk(named.includes(JSON.stringify(inner)))
+})
+
+t.test('what may be left out is not required of a body, and all there is is required of an answer', async (t) => {
+  const { api } = await describe(t)
+  const { Submission, BatchItem, Approval, Confirmation, Vote, Problem } = api.components.schemas as Record<
+    string,
+    Json
+  >
+  t.same(Submission!.required, ['action', 'description'])
+  t.same(BatchItem!.required, ['action', 'description'])
+  t.equal(Approval!.required, undefined)
+  t.same(Confirmation!.required, Object.keys(Confirmation!.properties))
+  t.same(Vote!.required, Object.keys(Vote!.properties))
+  t.same(Problem!.required, ['type', 'title', 'status', 'detail', 'error', 'code', 'request_id'])
+  // A generated client would take a field with a default for one that must be sent.
+  t.notMatch(JSON.stringify(api.components.schemas), '"default":')
+})
+
+t.test('an answer may grow, and what a body may hold is closed', async (t) => {
+  const { api } = await describe(t)
+  const { Confirmation, Submission, Problem } = api.components.schemas as Record<string, Json>
+  t.equal(Confirmation!.additionalProperties, undefined)
+  t.equal(Problem!.additionalProperties, undefined)
+  t.equal(Submission!.additionalProperties, false)
+  t.same(Submission!.properties.details.additionalProperties, {}, 'but for what is free-form')
+})
+
+t.test('the codes of problems are one list, and each is explained in plain sentences', async (t) => {
+  const { api } = await describe(t)
+  const { ProblemCode, Problem } = api.components.schemas as Record<string, Json>
+  t.same(ProblemCode!.enum, Object.keys(problems))
+  t.same(Problem!.properties.code, { $ref: '#/components/schemas/ProblemCode' })
+  for (const code of problemCodes) {
+    const { meaning, status } = problems[code]
+    t.match(meaning, /^[A-Z0-9`][^[\]*|\n]*\.$/, code)
+    t.match(ProblemCode!.description, `- \`${code}\` (${status}): ${meaning}`)
+  }
+})
+
+t.test('the status of a problem is a number, but in those about a state', async (t) => {
+  const { api } = await describe(t)
+  const { Problem, StateProblem, Status } = api.components.schemas as Record<string, Json>
+  t.equal(Problem!.properties.status.type, 'integer')
+  t.equal(StateProblem!.properties.status.$ref, '#/components/schemas/Status')
+  t.same(Status!.enum, statuses)
+  const withState = problemCodes.filter((code) => extrasOf(code).some(({ name }) => name === 'status'))
+  t.same(StateProblem!.properties.code.enum, withState)
+  for (const code of withState) t.equal(problems[code].status, 409, code)
+})
+
+t.test('an operation lists its problems by status, each with all its codes', async (t) => {
+  const { operations, follow } = await describe(t)
+  const listed = new Set<string>(beforeRoutes)
+  for (const { name, described } of operations) {
+    for (const [status, response] of Object.entries<Json>(described.responses)) {
+      if (/^2/.test(status)) continue
+      const { content } = follow(response)
+      const { schema } = content['application/problem+json']
+      for (const { allOf } of schema.anyOf ?? [schema]) {
+        const [{ $ref }, { properties }] = allOf
+        for (const code of properties.code.enum as ProblemCode[]) {
+          listed.add(code)
+          if (status === 'default') continue
+          t.equal(problems[code].status, Number(status), `${name} ${code}`)
+          const isState = answers.hasState(code, name.includes('/confirm/{id}'))
+          t.equal($ref, `#/components/schemas/${isState ? 'StateProblem' : 'Problem'}`, `${name} ${code}`)
+        }
+      }
+    }
+    const { default: otherwise } = described.responses
+    t.equal(otherwise.$ref, '#/components/responses/Default', name)
+  }
+  // These are told on pages alone.
+  t.same(
+    problemCodes.filter((code) => !listed.has(code)),
+    ['invalid_choice', 'link_used'],
+  )
+})
+
+t.test('a full whitelist is a number to whoever adds to it, and a state to whoever decides', async (t) => {
+  const { api } = await describe(t)
+  const schemaOf = (path: string) =>
+    api.paths[path].post.responses[409].content['application/problem+json'].schema.allOf as Json[]
+  for (const [path, ref] of [
+    ['/whitelist', 'Problem'],
+    ['/confirm/{id}/approve', 'StateProblem'],
+  ] as const) {
+    const [base, narrowed] = schemaOf(path)
+    t.equal(base!.$ref, `#/components/schemas/${ref}`)
+    t.ok(narrowed!.properties.code.enum.includes('whitelist_full'))
+  }
+})
+
+t.test('the examples are what they are examples of', async (t) => {
+  const { api } = await describe(t)
+  const schemas: Record<string, z.ZodType> = {
+    Submission: requests.submitBody,
+    Confirmation: answers.confirmation,
+    HeldConfirmation: answers.held,
+    Problem: answers.problem,
+    StateProblem: answers.stateProblem,
+  }
+  const withExamples = Object.entries<Json>(api.components.schemas).filter(([, { examples }]) => examples !== undefined)
+  t.same(withExamples.map(([name]) => name).sort(), Object.keys(schemas).sort())
+  for (const [name, { examples }] of withExamples) {
+    for (const example of examples) t.same(schemas[name]!.parse(example), example, name)
+  }
+})
+
+t.test('text, streams and answers without a body are described as what they are', async (t) => {
+  const { api } = await describe(t)
+  const answerOf = (path: string, status: number) => api.paths[path].get.responses[status] as Json
+  t.same(Object.keys(answerOf('/metrics', 200).content), ['text/plain'])
+  t.same(Object.keys(answerOf('/events', 200).content), ['text/event-stream'])
+  t.same(Object.keys(answerOf('/openapi.yaml', 200).content), ['application/yaml'])
+  t.equal(answerOf('/confirm/{id}/events', 204).content, undefined)
+})
+
+t.test(
+  'every test of a route fails for a problem that the route does not declare or that holds another field',
+  async (t) => {
+    const { app, submit, call } = await build(t)
+    const { id } = (await submit()).body
+    await call('POST', `/confirm/${id}/deny`)
+    const { body } = await call('POST', `/confirm/${id}/cancel`)
+    t.equal(body.code, 'already_resolved')
+    const route = { method: 'POST', url: '/confirm/:id/cancel', config: { needs: 'act' } } as const
+    const params = requests.idParams
+    const flawOf = (declared: ProblemCode[], answered: Json, url: string = route.url) =>
+      flawOfProblem({ ...route, url, schema: { params, problems: declared } } as never, answered as never)
+    t.equal(flawOf(['already_resolved'], body), null)
+    t.equal(flawOf([], body), 'it does not declare the problem already_resolved')
+    t.match(flawOf(['already_resolved'], { ...body, status: 409 }), /"status"/, 'a number for the state')
+    t.match(flawOf(['already_resolved'], { ...body, colour: 'red' }), /colour/, 'a field that no row has')
+    t.match(flawOf(['already_resolved'], { ...body, resolved_by: undefined }), /resolved_by/, 'a field that is missing')
+    t.match(flawOf([], { ...body, code: 'gone' }), /no code gone/)
+    const full = { ...body, code: 'whitelist_full', status: 'pending' }
+    delete full.resolved_by
+    delete full.resolved_at
+    t.equal(flawOf(['whitelist_full'], full), null)
+    t.match(flawOf(['whitelist_full'], full, '/whitelist'), /"status"/, 'a state for the number')
+    t.ok(app.hasRoute({ method: 'POST', url: route.url }))
+  },
+)
+
+function objectsIn(json: unknown): Json[] {
+  if (typeof json !== 'object' || json === null) return []
+  const inner = Object.values(json).flatMap(objectsIn)
+  return Array.isArray(json) ? inner : [json, ...inner]
+}
