@@ -2,12 +2,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Test } from 'tap'
-import { serverFile, start } from '../e2e/program.js'
+import { root, serverFile, start } from '../e2e/program.js'
 import { temporaryFolder, until } from '../support.js'
 import { type Claim, type Command, planOf, type Step } from './commands.js'
 import type { Document } from './markdown.js'
@@ -103,28 +103,39 @@ function judge(document: Document, jobs: Job[]): string[] {
   return [...claims].flatMap(([claim, group]) => {
     const flaw = flawOf(claim, group)
     if (flaw === null) return []
-    const printed = group.map(({ step }) => `${step.stdout}${step.stderr}`).join('')
-    const answers = group.flatMap(({ step }) => step.answers.map(({ status }) => status)).join(', ') || 'none'
-    return [describe(document, group.at(-1)!.step.command, `${flaw}\nanswers: ${answers}\nprinted: ${printed.trim()}`)]
+    const [{ step }, sentence] = flaw
+    const answers = step.answers.map(({ status }) => status).join(', ') || 'none'
+    const printed = `${step.stdout}${step.stderr}`.trim()
+    return [describe(document, step.command, `${sentence}\nanswers: ${answers}\nprinted: ${printed}`)]
   })
 }
 
-function flawOf({ comment, status, code, prints }: Claim, group: Job[]): string | null {
+/** The command that is to blame, and a sentence about it. */
+function flawOf({ comment, status, code, prints }: Claim, group: Job[]): [Job, string] | null {
   const failed = group.find((job) => job.flaw !== null)
-  if (failed !== undefined) return `in the background: ${failed.step.command.text}\n${failed.flaw}`
+  if (failed !== undefined) return [failed, `in the background: ${failed.flaw}`]
+
   const foreground = group.filter(({ background }) => !background)
-  const last = (foreground.length > 0 ? foreground : group).flatMap(({ step }) => step.answers).at(-1)
-  const unnamed = group
-    .flatMap(({ step }) => step.answers)
-    .find((answer) => answer.status >= 400 && !(answer === last && status !== null))
-  if (unnamed !== undefined) return `an answer is ${unnamed.status}, which the comment does not say: ${unnamed.body}`
-  if (status !== null && last === undefined) return `"${comment}" names ${status}, and nothing was answered`
-  if (status !== null && last!.status !== status)
-    return `"${comment}" names ${status}, and the answer is ${last!.status}`
-  if (code !== null && !new RegExp(`"code": ?"${code}"`).test(last!.body)) {
-    return `"${comment}" names ${code}, and the answer is ${last!.body || 'not printed'}`
+  const inOrder = foreground.length > 0 ? foreground : group
+  const speaker = inOrder.findLast(({ step }) => step.answers.length > 0)
+  const last = speaker?.step.answers.at(-1)
+  for (const job of group) {
+    const unnamed = job.step.answers.find((one) => one.status >= 400 && !(one === last && status !== null))
+    if (unnamed === undefined) continue
+    const why = unnamed.status === status ? 'the comment speaks of the last one below it' : 'no comment says so'
+    return [job, `an answer is ${unnamed.status}, and ${why}: ${unnamed.body}`]
   }
-  if (prints !== null && !group.some(({ step }) => step.stdout.includes(prints))) return `it does not print ${prints}`
+  const said = `"${comment}" names`
+  if (status !== null) {
+    if (speaker === undefined || last === undefined) return [group[0]!, `${said} ${status}, and nothing was answered`]
+    if (last.status !== status) return [speaker, `${said} ${status}, and the answer is ${last.status}`]
+    if (code !== null && !new RegExp(`"code": ?"${code}"`).test(last.body)) {
+      return [speaker, `${said} ${code}, and the answer is ${last.body || 'not printed'}`]
+    }
+  }
+  if (prints !== null && !group.some(({ step }) => step.stdout.includes(prints))) {
+    return [group.at(-1)!, `it does not print ${prints}`]
+  }
   return null
 }
 
@@ -139,6 +150,8 @@ async function createReader(t: Test, reading: Reading) {
   const shims = join(folder, 'bin')
   mkdirSync(home)
   mkdirSync(shims)
+  // Packages that an example imports are found as in a clone.
+  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
   for (const [name, script] of Object.entries(commands)) writeFileSync(join(shims, name), script, { mode: 0o755 })
   const shell = openShell(t, home, {
     PATH: [shims, dirname(process.execPath), process.env.PATH].join(delimiter),
@@ -206,7 +219,6 @@ async function createReader(t: Test, reading: Reading) {
     const before = toldPath === dbPath ? '' : `export CONFIRMATION_DB_PATH=${quote(dbPath)}`
     toldPath = dbPath
     mkdirSync(notes)
-    if (background) writeFileSync(join(notes, 'background'), '')
     const said = await shell.run(notes, await place(command.text), before)
     const step: Ran = { command, stdout: said.stdout, stderr: said.stderr, answers: [] }
     jobs.push({ step, background, flaw: null, pid: said.pid === lastPid ? '0' : said.pid, notes })
@@ -434,11 +446,5 @@ case "\${1:-} \${2:-}" in
     if [ $# -gt 0 ]; then printf '%s\\0' "$@"; fi >"$HOLDPOINT_STEP/start.args" ;;
   *) echo "npm $* is not played here: say why it is not run" >&2; exit 1 ;;
 esac
-`,
-  // A pause in the background is that of another person, who is ten times as fast here.
-  sleep: `#!/usr/bin/env bash
-PATH=\${PATH#*:}
-if [ -e "$HOLDPOINT_STEP/background" ] && [[ $1 =~ ^[0-9]$ ]]; then set -- "0.$1"; fi
-exec sleep "$@"
 `,
 }
