@@ -40,6 +40,21 @@ export interface Plan {
   mistakes: string[]
 }
 
+/**
+ * Every shell block is run, in order, in one bash, against a program that runs. HTML comments right before a block direct
+ * that:
+ *
+ *     <!-- not run: why -->      it is only looked through for mistakes in its syntax
+ *     <!-- fresh: flags -->      before it, another program is started, with these flags and an empty database
+ *     <!-- stop -->              before it, the program is stopped, until the next `npm start`
+ *     <!-- file: name -->        whatever its language, it is saved under this name
+ *
+ * `npm start`, with flags and variables, starts the program anew on the same database. In prose, `open <http://...>` is
+ * what a person does in a browser.
+ *
+ * A comment in a block describes the commands below it, up to the next comment. The status that it names is that of the
+ * last answer among them, a problem code is in its body, and `prints: word` is printed. All other answers are below 400.
+ */
 export function planOf(document: Document): Plan {
   const { blocks, prose, mistakes } = takeApart(document)
   const steps: Step[] = prose.flatMap((text, index) => {

@@ -319,6 +319,8 @@ interface Said {
 function openShell(t: Test, cwd: string, env: Record<string, string>) {
   const mark = randomUUID()
   const loop = `set -eu -o pipefail
+    printf '%s\\n' ${mark}
+    printf '%s\\n' ${mark} >&2
     while IFS= read -r HOLDPOINT_STEP <&3; do
       export HOLDPOINT_STEP
       source "$HOLDPOINT_STEP/before"
@@ -342,6 +344,8 @@ function openShell(t: Test, cwd: string, env: Record<string, string>) {
       done()
     }),
   )
+  // Once this has come through, both pass on what is said, and no signal comes before they ignore it.
+  const ready = Promise.race([exited, Promise.all([out.until(`${mark}\n`), err.until(`${mark}\n`)])])
   const signal = (name: NodeJS.Signals) => {
     try {
       process.kill(-child.pid!, name)
@@ -355,6 +359,7 @@ function openShell(t: Test, cwd: string, env: Record<string, string>) {
   })
 
   async function end(): Promise<void> {
+    await ready
     ;(child.stdio[3] as Writable).destroy()
     signal('SIGTERM')
     const timer = setTimeout(() => signal('SIGKILL'), 5_000)
@@ -367,24 +372,20 @@ function openShell(t: Test, cwd: string, env: Record<string, string>) {
     async run(folder: string, command: string, before = ''): Promise<Said> {
       writeFileSync(join(folder, 'before'), `${before}\n`)
       writeFileSync(join(folder, 'command'), `${command}\n`)
+      await ready
       if (code === null) (child.stdio[3] as Writable).write(`${folder}\n`)
-      const over = new AbortController()
-      const timer = setTimeout(() => over.abort(), patienceMs)
-      const late = once(over.signal, 'abort').then(() => null)
-      const [said, complained] = await Promise.race([
-        Promise.all([out.until(mark), err.until(mark)]),
-        exited.then(() => [null, null] as const),
-        late.then(() => [null, null] as const),
-      ])
-      clearTimeout(timer)
-      if (said !== null && complained !== null) {
+      let timer: NodeJS.Timeout
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
+      const said = await Promise.race([Promise.all([out.until(mark), err.until(mark)]), exited, late])
+      clearTimeout(timer!)
+      if (said !== undefined) {
         const pid = await out.until('\n')
         await err.until('\n')
-        return { stdout: said, stderr: complained, flaw: null, pid: pid.trim() }
+        return { stdout: said[0], stderr: said[1], flaw: null, pid: pid.trim() }
       }
       const flaw = code === null ? `it did not end in ${patienceMs / 1000} s` : `the shell ends with exit code ${code}`
       await end()
-      return { stdout: said ?? out.rest(), stderr: complained ?? err.rest(), flaw, pid: '0' }
+      return { stdout: out.rest(), stderr: err.rest(), flaw, pid: '0' }
     },
   }
 }
