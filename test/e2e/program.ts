@@ -63,6 +63,8 @@ export interface StartOptions {
   env?: Record<string, string>
   /** Instead of this repository's build: what an installed package offers. */
   file?: string
+  /** The folder that it is started in; where the tests run, if there is none. */
+  cwd?: string
 }
 
 /** Nothing of the environment that the tests run in, so that nobody's settings leak into them. */
@@ -70,8 +72,14 @@ function cleanEnv(home: string, more: Record<string, string> = {}): Record<strin
   return { PATH: process.env.PATH ?? '', HOME: home, ...more }
 }
 
-export function launch(t: Test, args: string[], env: Record<string, string> = {}, file = serverFile): Running {
+export function launch(
+  t: Test,
+  args: string[],
+  env: Record<string, string> = {},
+  { file = serverFile, cwd }: Pick<StartOptions, 'file' | 'cwd'> = {},
+): Running {
   const child = spawn(process.execPath, [file, ...args], {
+    ...(cwd === undefined ? {} : { cwd }),
     env: cleanEnv(env.HOME ?? temporaryFolder(t), env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -130,7 +138,7 @@ export async function start(t: Test, options: StartOptions = {}): Promise<Progra
     ...(flags.includes('--port') ? [] : ['--port', '0']),
     ...(flags.includes('--web-port') ? [] : ['--web-port', 'off']),
   ]
-  const running = launch(t, [...ports, '--db-path', dbPath, ...flags], options.env, options.file)
+  const running = launch(t, [...ports, '--db-path', dbPath, ...flags], options.env, options)
   return attach(t, running, dbPath)
 }
 
