@@ -15,8 +15,10 @@ interface Setting {
 }
 
 interface Operation {
+  operationId: string
   summary: string
-  responses: Record<string, unknown>
+  description?: string
+  responses: Record<string, object>
 }
 
 /** Each by the name it has in the documents: `<!-- generated: NAME -->`. */
@@ -28,14 +30,14 @@ export function createTables(openapi: string): Record<string, string> {
     settings: settingsTable(all.filter(isOurs)),
     chats: settingsTable(all.filter((one) => !isOurs(one))),
     routes: table(
-      ['Request', 'What it does', 'Answers'],
+      ['Request', 'What it does', 'With a key of', 'Answers', 'Operation'],
       Object.entries(paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, { summary, responses }]) => [
+        Object.entries(methods).map(([method, operation]) => [
           code(`${method.toUpperCase()} ${path}`),
-          summary,
-          Object.keys(responses)
-            .filter((status) => status !== 'default')
-            .join(', '),
+          operation.summary,
+          /Roles: (.*)\./.exec(operation.description ?? '')?.[1] ?? 'none needed',
+          ownStatuses(operation).join(', '),
+          code(operation.operationId),
         ]),
       ),
     ),
@@ -60,11 +62,20 @@ export function createTables(openapi: string): Record<string, string> {
   }
 }
 
+/** What the operation has of its own. What many answer alike is a reference; of these, only 404 tells something. */
+function ownStatuses({ responses }: Operation): string[] {
+  return Object.entries(responses).flatMap(([status, response]) =>
+    '$ref' in response && status !== '404' ? [] : [status],
+  )
+}
+
 function settingsTable(rows: [string, Setting][]): string {
+  // Secrets, and so the chats, have no flags.
+  const hasFlags = rows.some(([, { flag }]) => flag !== undefined)
   return table(
-    ['Flag', 'Environment', 'In the file', 'Default', 'Meaning'],
+    [...(hasFlags ? ['Flag'] : []), 'Environment', 'In the file', 'Default', 'Meaning'],
     rows.map(([key, { flag, env, help, default: preset }]) => [
-      flag === undefined ? '' : code(`--${flag}`),
+      ...(hasFlags ? [flag === undefined ? '' : code(`--${flag}`)] : []),
       code(env),
       code(fileKey(key)),
       preset === undefined ? '' : code(String(preset)),
