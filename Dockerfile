@@ -20,9 +20,9 @@ ENV CONFIRMATION_HOST=0.0.0.0 \
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY package.json LICENSE ./
-# So that what the log advises works: docker exec NAME holdpoint keys add …
-RUN ln -s /app/dist/src/server.js /usr/local/bin/holdpoint
-RUN install --directory --owner=node --group=node --mode=0700 /data
+# The link, so that what the log advises works: docker exec NAME holdpoint keys add …
+RUN ln -s /app/dist/src/server.js /usr/local/bin/holdpoint && \
+    install --directory --owner=node --group=node --mode=0700 /data
 USER node
 VOLUME /data
 EXPOSE 6000 6001
