@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { parse as parseYaml } from 'yaml'
 import { eventTypes } from '../src/audit/event.js'
-import { fileKey, helpText, settings } from '../src/config.js'
+import { fileKey, settings } from '../src/config.js'
 import { digestOf } from '../src/core/digest.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
@@ -55,16 +55,6 @@ t.test('the README has no row for a setting that is gone', async (t) => {
   const known = [...documented.map(([, { env }]) => env), 'CONFIRMATION_CONFIG', 'HERMES_HOME']
   const named = rows.flatMap((cells) => (/^[A-Z]+_[A-Z_]+$/.test(cells[1] ?? '') ? [cells[1]!] : []))
   t.same(named.toSorted(), known.toSorted())
-})
-
-t.test('the help lists every flag, variable and default', async (t) => {
-  for (const [, { flag, env, default: preset }] of documented) {
-    const line = helpText.split('\n').find((one) => one.includes(env) && /^ {2}(--|[A-Z])/.test(one))
-    t.ok(line, env)
-    if (flag !== undefined) t.match(line, `--${flag}`)
-    if (preset !== undefined && preset !== false) t.match(line, `(default ${preset})`)
-  }
-  for (const flag of ['--config', '--help', '--version']) t.match(helpText, flag)
 })
 
 t.test('the README has every problem code with its status, and no other', async (t) => {
