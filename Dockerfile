@@ -4,7 +4,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # No package needs a script to be installed, so none gets to run one.
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.json tsconfig.src.json ./
+COPY scripts/build.js ./scripts/
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
@@ -19,7 +20,9 @@ ENV CONFIRMATION_HOST=0.0.0.0 \
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY package.json LICENSE ./
-RUN install --directory --owner=node --group=node --mode=0700 /data
+# The link, so that what the log advises works: docker exec NAME holdpoint keys add …
+RUN ln -s /app/dist/src/server.js /usr/local/bin/holdpoint && \
+    install --directory --owner=node --group=node --mode=0700 /data
 USER node
 VOLUME /data
 EXPOSE 6000 6001
@@ -27,4 +30,4 @@ EXPOSE 6000 6001
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
   CMD ["node", "-e", "require('node:http').get('http://127.0.0.1:6000/health', (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Node is process 1 and handles SIGTERM itself; it needs less than ten seconds to drain.
-ENTRYPOINT ["node", "dist/src/server.js"]
+ENTRYPOINT ["node", "/usr/local/bin/holdpoint"]

@@ -2,17 +2,10 @@
 import { format, resolveConfig } from 'prettier'
 import { parse as parseYaml } from 'yaml'
 import { events } from '../src/audit/event.js'
-import { fileKey, settings } from '../src/config.js'
 import { metrics } from '../src/metrics.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
-
-interface Setting {
-  flag?: string
-  env: string
-  help: string
-  default?: string | number | boolean
-}
+import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/settings.js'
 
 interface Operation {
   operationId: string
@@ -24,11 +17,22 @@ interface Operation {
 /** Each by the name it has in the documents: `<!-- generated: NAME -->`. */
 export function createTables(openapi: string): Record<string, string> {
   const { paths } = parseYaml(openapi) as { paths: Record<string, Record<string, Operation>> }
-  const all = Object.entries<Setting>(settings)
-  const isOurs = ([, { env }]: [string, Setting]) => env.startsWith('CONFIRMATION_')
+  const ours = settingEntries.filter(([, { env }]) => env.startsWith('CONFIRMATION_'))
+  const groups = [...new Set(ours.map(([, { group }]) => group))]
   return {
-    settings: settingsTable(all.filter(isOurs)),
-    chats: settingsTable(all.filter((one) => !isOurs(one))),
+    settings: groups
+      .map((name) => `### ${name}\n\n${settingsTable(ours.filter(([, { group }]) => group === name))}`)
+      .join('\n\n'),
+    chats: settingsTable(settingEntries.filter((one) => !ours.includes(one))),
+    'other-settings': table(
+      ['Flag', 'Environment', 'Default', 'Meaning'],
+      Object.values<OtherSetting>(otherSettings).map(({ flag, env, help, default: preset }) => [
+        flag === undefined ? '' : code(`--${flag}`),
+        env === undefined ? '' : code(env),
+        preset === undefined ? '' : code(String(preset)),
+        sentence(help),
+      ]),
+    ),
     routes: table(
       ['Request', 'What it does', 'With a key of', 'Answers', 'Operation'],
       Object.entries(paths).flatMap(([path, methods]) =>

@@ -39,7 +39,7 @@ run_suite() {
   local runtime="$cache/$1/runtime" project="$cache/$1/project"
   fetch_node "$1" "$runtime" && copy_project "$project" && (
     cd "$project" &&
-      export PATH="$runtime/bin:$PATH" npm_config_nodedir="$runtime" &&
+      export PATH="$runtime/bin:$PATH" &&
       echo "== Node $(node --version)" &&
       node "$npm_cli" ci --no-audit --no-fund &&
       node "$npm_cli" test

@@ -110,7 +110,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
-  announceInLog(store, log, () => pagesUrl)
+  announceInLog(store, log, () => pagesUrl, chats.length > 0)
 
   const handleError = createErrorHandler(log)
   // Fastify's own logger stays off: one line an event, and a request is not an event.

@@ -1,54 +1,93 @@
-// What the program can be asked for beside serving, and how that is read from the command line.
+// The table of commands beside serving, and how the command line is read: a command, its argument and options, the flags.
+import { parseArgs } from 'node:util'
+import { nearTo } from './core/closest.js'
+import { fileKey, generalFlags, otherSettings, type OtherSetting, settingEntries } from './settings.js'
+
 const chatIds = {
   telegram: { takes: 'ID', help: 'by which Telegram knows this person; none removes it' },
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
 }
+const json = { takes: '', help: 'as JSON' }
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
   'keys add': {
     help: 'make a key and print it, this once',
     options: {
-      name: { takes: 'NAME', help: 'whom it belongs to' },
-      role: { takes: 'ROLE', help: 'agent, operator, auditor or admin' },
+      name: { takes: 'NAME', help: 'whom it belongs to; needed' },
+      role: { takes: 'ROLE', help: 'agent, operator, auditor or admin; needed' },
       'expires-in': { takes: 'TIME', help: 'how long it is good, as 90d, 12h, 30m or seconds; for ever if left out' },
       ...chatIds,
     },
+    more: 'The key alone goes to standard output, everything else to standard error. The first key ends the open time.',
+    example: 'keys add --name alice --role operator --expires-in 90d',
   },
-  'keys list': { help: 'list the keys, never their secrets', options: { json: { takes: '', help: 'as JSON' } } },
-  'keys revoke': { argument: 'KEY', help: 'revoke a key, by its id, or all keys of a name', options: {} },
+  'keys list': { help: 'list the keys, never their secrets', options: { json }, example: 'keys list --json' },
+  'keys revoke': {
+    argument: 'KEY',
+    help: 'revoke a key, by its id, or all keys of a name',
+    options: {},
+    more: 'At once: who is signed in with it is out.',
+    example: 'keys revoke alice',
+  },
   'keys rotate': {
     argument: 'KEY',
     help: 'make a key in the place of another, by its id or its name',
     options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' } },
+    example: 'keys rotate alice --overlap 1h',
   },
   'people set': {
     help: 'name somebody, and say by which ids the chats know them',
     options: {
-      name: { takes: 'NAME', help: 'who it is' },
+      name: { takes: 'NAME', help: 'who it is; needed' },
       ...chatIds,
     },
+    example: 'people set --name alice --telegram 123456789',
   },
-  'people list': { help: 'list everyone there is', options: { json: { takes: '', help: 'as JSON' } } },
-  backup: { argument: 'FILE', help: 'copy the database, also while it is in use, into a new file', options: {} },
-  restore: {
+  'people list': { help: 'list everyone there is', options: { json }, example: 'people list' },
+  'policy check': {
     argument: 'FILE',
-    help: 'put a backup in the place of the database, while no service runs; the old one is kept',
+    help: 'say everything that is wrong with a file of rules',
     options: {},
+    more: 'A file that cannot be used is refused: exit code 1.',
+    example: 'policy check rules.yaml',
   },
-  'policy check': { argument: 'FILE', help: 'say everything that is wrong with a file of rules', options: {} },
   'policy explain': {
     argument: 'ACTION',
     help: 'say what would happen to an action under the rules of --policy, and why',
     options: { details: { takes: 'JSON', help: 'the details it would come with' } },
+    example: `policy explain pay --policy rules.yaml --details '{"n":5}'`,
+  },
+  backup: {
+    argument: 'FILE',
+    help: 'copy the database, also while it is in use, into a new file',
+    options: {},
+    example: 'backup /var/backups/holdpoint.db',
+  },
+  restore: {
+    argument: 'FILE',
+    help: 'put a backup in the place of the database, while no service runs; the old one is kept',
+    options: {},
+    more: 'What the backup would bring back to life is ended: requests that wait, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
+    example: 'restore /var/backups/holdpoint.db',
   },
 } as const satisfies Record<string, Command>
 export type CommandName = keyof typeof commands
 
-interface Command {
+export interface Command {
   argument?: string
   help: string
   options: Record<string, { takes: string; help: string }>
+  /** What else whoever uses it should know. */
+  more?: string
+  example: string
+}
+
+/** What commands have in common, by their first word. */
+export const groups: Record<string, string> = {
+  keys: 'who may do what',
+  people: 'who is who in the chats',
+  policy: 'rules for actions, checked and explained',
 }
 
 /** A command as it was given. */
@@ -58,44 +97,181 @@ export interface Order {
   options: Partial<Record<string, string | true>>
 }
 
-/** The command, or null for serving. */
-export function readOrder(words: string[], problems: string[]): Order | null {
-  if (words.length === 0 || (words.length === 1 && words[0] === 'serve')) return null
-  const length = Object.hasOwn(commands, words[0]!) ? 1 : 2
-  const name = words.slice(0, length).join(' ')
-  if (!Object.hasOwn(commands, name)) {
-    const kinds = Object.keys(commands).filter((one) => one.startsWith(`${name} `))
-    if (kinds.length > 0) {
-      problems.push(`${name}: say which: ${kinds.join(', ')}`)
-      return null
+/** Everything that is wrong with the command line and the settings, one line each. */
+export class ConfigProblems extends Error {
+  override name = 'ConfigProblems'
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    const [first, ...more] = problems
+    const all = problems.map((one) => `  - ${one}`).join('\n')
+    super(more.length === 0 ? first : `Holdpoint cannot run with these settings:\n${all}`)
+    this.problems = problems
+  }
+}
+
+export type CommandLine =
+  | { command: 'help'; topic: string[] }
+  | { command: 'version' }
+  /** Serving, where there is no order. With problems, nothing of it counts. */
+  | { command: 'run'; order: Order | null; flags: Map<string, string>; problems: string[] }
+
+export function readCommandLine(argv: string[]): CommandLine {
+  const { words, options } = readTokens(argv)
+  if (options.some(({ name }) => name === 'help')) return { command: 'help', topic: words }
+  if (options.some(({ name }) => name === 'version')) return { command: 'version' }
+  if (words[0] === 'help') return { command: 'help', topic: words.slice(1) }
+  const problems: string[] = []
+  const order = readOrder(words, problems)
+  const flags = new Map<string, string>()
+  for (const { name, rawName, value } of options) {
+    const isOwn = order !== null && name in optionsOf(order.name)
+    if (!isOwn && !generalFlags.includes(name)) {
+      // About a command that is not known nothing more can be said.
+      if (problems.length === 0 || order !== null) problems.push(sayUnknownFlag(name, rawName, order?.name ?? null))
+    } else if (isSwitch(name)) order!.options[name] = true
+    else if (value === undefined || value === '') problems.push(`--${name}: needs a value`)
+    else if (isOwn) order.options[name] = value
+    else flags.set(name, value)
+  }
+  return { command: 'run', order, flags, problems }
+}
+
+interface Given {
+  name: string
+  rawName: string
+  value: string | undefined
+}
+
+function readTokens(argv: string[]): { words: string[]; options: Given[] } {
+  const switches = allOptions.filter(isSwitch)
+  const { tokens } = parseArgs({
+    args: argv,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: {
+      ...Object.fromEntries(
+        allOptions.map((name) => [name, { type: switches.includes(name) ? 'boolean' : 'string' }] as const),
+      ),
+      ...Object.fromEntries(shortFlags.map(([name, short]) => [name, { type: 'boolean', short }] as const)),
+    },
+  })
+  const words: string[] = []
+  const options: Given[] = []
+  // Where a flag that is not ours was given: the word behind it is its value, and may be a secret.
+  let unknownAt = -2
+  let last = -1
+  for (const token of tokens) {
+    if (token.kind === 'positional') {
+      if (token.index !== unknownAt + 1 || isFirstWord(token.value)) words.push(token.value)
+    } else if (token.kind === 'option' && token.index !== last) {
+      last = token.index
+      if (!allOptions.includes(token.name) && token.value === undefined) unknownAt = token.index
+      options.push(token)
     }
-    // A word that follows a flag which is not ours may be a secret.
-    const said = /^[a-z][a-z -]{0,40}$/.test(name) ? `${name}: there` : 'there'
-    problems.push(`${said} is no such command; see --help`)
+  }
+  return { words, options }
+}
+
+/** The command, or null for serving. */
+function readOrder(words: string[], problems: string[]): Order | null {
+  if (words.length === 0 || (words.length === 1 && words[0] === 'serve')) return null
+  const name = commandNameOf(words)
+  if (name === null) {
+    problems.push(sayUnknown(words))
     return null
   }
-  const { argument: wanted } = commands[name as CommandName] as Command
-  const [argument, ...more] = words.slice(length)
+  const { argument: wanted }: Command = commands[name]
+  const [argument, ...more] = words.slice(name.split(' ').length)
   if (wanted !== undefined && (argument ?? '').trim() === '') problems.push(`${name}: say which ${wanted}`)
-  const excess = wanted === undefined ? words.slice(length) : more
-  if (excess.length > 0) problems.push(`${excess[0]}: ${name} takes no such argument; see --help`)
-  return { name: name as CommandName, argument: argument ?? '', options: {} }
+  const excess = wanted === undefined && argument !== undefined ? argument : more[0]
+  if (excess !== undefined) {
+    const said = isHarmless(excess) ? `${excess}: ` : ''
+    problems.push(`${said}${name} takes no ${wanted === undefined ? '' : 'second '}argument; see --help`)
+  }
+  return { name, argument: argument ?? '', options: {} }
 }
 
-/** The options that a command has of its own. */
-export function optionsOf(order: Order | null): string[] {
-  return order === null ? [] : Object.keys((commands[order.name] as Command).options)
+export function commandNameOf(words: string[]): CommandName | null {
+  const name = [words.slice(0, 1), words.slice(0, 2)].map((some) => some.join(' ')).find((one) => one in known)
+  return (name as CommandName | undefined) ?? null
 }
 
-export const everyOption = Object.values<Command>(commands).flatMap(({ options }) => Object.keys(options))
+/** Without a prototype: constructor is no command. */
+const known: Record<string, Command> = Object.assign(Object.create(null) as object, commands)
 
-export const commandHelp = Object.entries<Command>(commands)
-  .map(([name, command]) => commandLines(name, command))
-  .join('\n')
+export function commandsOf(group: string): [CommandName, Command][] {
+  const entries = Object.entries<Command>(commands) as [CommandName, Command][]
+  return entries.filter(([name]) => name.startsWith(`${group} `))
+}
 
-function commandLines(name: string, { argument, help, options }: Command): string {
-  const lines = Object.entries(options).map(([option, { takes, help }]) =>
-    `    ${`--${option} ${takes}`.padEnd(25)} ${help}`.trimEnd(),
+/** That these words are no command, and which was meant. */
+export function sayUnknown(words: string[]): string {
+  const [first = '', second] = words
+  if (Object.hasOwn(groups, first)) {
+    const which = commandsOf(first).map(([name]) => name)
+    if (second === undefined) return `${first}: say which: ${which.join(', ')}`
+    const said = isHarmless(second) ? `${first} ${second}: there` : 'there'
+    const meant = nearTo(`${first} ${second}`, which)
+    return `${said} is no such command; ${meant === undefined ? `there is ${which.join(', ')}` : `did you mean ${meant}?`}`
+  }
+  if (first === 'serve') return 'serve takes no argument; see --help'
+  const meant = suggestCommand(first, second)
+  // What stands behind a command of one word is its argument.
+  const typed = words.slice(0, meant === null || meant.includes(' ') ? 2 : 1)
+  const said = typed.every(isHarmless) ? `${typed.join(' ')}: there` : 'there'
+  return `${said} is no such command; ${meant === null ? 'see --help' : `did you mean ${meant}?`}`
+}
+
+function suggestCommand(first: string, second: string | undefined): string | null {
+  const names = Object.keys(commands)
+  const single = [...names.filter((name) => !name.includes(' ')), ...Object.keys(groups), 'serve', 'help']
+  const pairs = names.filter((name) => name.includes(' '))
+  const whole = second === undefined ? undefined : nearTo(`${first} ${second}`, pairs)
+  // The second word alone says which it is: add is keys add.
+  const ends = pairs.filter((name) => name.endsWith(` ${first.toLowerCase()}`))
+  return whole ?? nearTo(first, single) ?? (ends.length === 0 ? null : ends.join(' or '))
+}
+
+function sayUnknownFlag(name: string, rawName: string, order: CommandName | null): string {
+  const said = isHarmless(name) ? `${rawName}: ` : ''
+  const none = `${said}there is no such flag`
+  const owners = Object.entries<Command>(commands).flatMap(([one, { options }]) =>
+    Object.hasOwn(options, name) ? [one] : [],
   )
-  return [`  ${`${name} ${argument ?? ''}`.padEnd(27)} ${help}`, ...lines].join('\n')
+  if (owners.length > 0) return `${said}is for ${owners.join(', ')}; ${order ?? 'serve'} does not take it`
+  const variable = settingEntries.find(
+    ([key, { flag }]) => flag === undefined && fileKey(key) === name.replaceAll('-', '_'),
+  )
+  if (variable !== undefined) return `${none}; set ${variable[1].env} in the environment, or put it in the file`
+  const own = order === null ? [] : Object.keys(optionsOf(order))
+  const meant = nearTo(name, [...own, ...generalFlags])
+  return `${none}; ${meant === undefined ? 'see --help' : `did you mean --${meant}?`}`
+}
+
+/** Whether it can be repeated in a message: anything else may steer a terminal, or be a secret. */
+function isHarmless(word: string): boolean {
+  return /^[a-z]+(-[a-z]+)*$/.test(word) && word.length <= 30
+}
+
+function isFirstWord(word: string): boolean {
+  return word === 'serve' || word === 'help' || Object.hasOwn(groups, word) || word in known
+}
+
+export function optionsOf(name: CommandName): Command['options'] {
+  return commands[name].options
+}
+
+const allOptions = [
+  ...new Set([...generalFlags, ...Object.values<Command>(commands).flatMap(({ options }) => Object.keys(options))]),
+]
+
+const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, short }) =>
+  flag === undefined || short === undefined ? [] : [[flag, short] as const],
+)
+
+/** Whether it takes no value. */
+function isSwitch(name: string): boolean {
+  return ['help', 'version', 'json'].includes(name)
 }

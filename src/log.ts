@@ -2,19 +2,64 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
 import { cut, visibleLine } from './core/text.js'
+import { isPlain } from './policy/name.js'
 import type { Store } from './store/store.js'
 
 export type { Logger }
 
 /** Lines for somebody at a terminal, or for a program that reads along. */
-export async function logStream(terminal: boolean): Promise<DestinationStream> {
+export async function logStream(
+  terminal: boolean,
+  screen: number | NodeJS.WritableStream = 1,
+): Promise<DestinationStream> {
   if (terminal) {
     const { default: pretty } = await import('pino-pretty')
-    return pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
+    return pretty({
+      destination: screen,
+      sync: true,
+      singleLine: true,
+      translateTime: 'SYS:HH:MM:ss',
+      messageFormat: (line) => inert(readable(line)),
+      ignore: inMessage.join(','),
+    })
   }
   // Lines are written in the background: the history is in the database, and a slow pipe must not slow an answer.
   // Without a least length, flush() would not wait for the write that is under way.
   return pino.destination({ dest: 1, sync: false, minLength: 1 })
+}
+
+/** What a line says by itself, or what nobody at a terminal needs. Other fields follow it. */
+const inMessage = [
+  ...['seq', 'id', 'action', 'actor', 'via', 'name', 'role', 'code', 'execution', 'reason'],
+  ...['description', 'requester', 'on_behalf_of_unverified', 'url'],
+  ...['web', 'db', 'auth', 'pending', 'expired', 'unsent'],
+]
+
+/** A line for somebody at a terminal: the sentence, or an event as one. */
+function readable(line: Record<string, unknown>): string {
+  const value = (name: string) => (typeof line[name] === 'string' ? line[name] : '')
+  // A line that is no event, but has one of these, says why in its own words.
+  if (typeof line.seq !== 'number') return [value('msg'), value('reason')].filter((one) => one !== '').join(': ')
+  const what = [named(value('action') || value('name')), value('role'), value('code'), value('execution')]
+  const facts = what.filter((one) => one !== '' && one !== value('msg')).join(', ')
+  const who = value('actor').startsWith('system:') ? '' : ` by ${named(value('actor'))}`
+  const why = value('reason') === '' ? '' : `: ${quoted(value('reason'))}`
+  const head = `${value('msg').replaceAll('_', ' ')}${facts === '' ? '' : ` ${facts}`}`
+  return `${head}${who} (${value('via')})${why} ${value('id')}`.trimEnd()
+}
+
+/** What is visible already, in quotes unless it cannot be taken for more of the sentence. */
+function named(visible: string): string {
+  return isPlain(visible) ? visible : quoted(visible)
+}
+
+function quoted(visible: string): string {
+  return `"${visible.replaceAll('"', '\\"')}"`
+}
+
+/** What has been made visible before has none of these; what has not must not steer the terminal. */
+function inert(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)
 }
 
 export function createLogger(level: string, stream: DestinationStream): Logger {
@@ -47,11 +92,19 @@ function logEvent(event: AuditEvent, log: Logger): void {
     {
       seq: event.seq,
       ...(event.confirmationId === null ? {} : { id: event.confirmationId }),
-      ...(typeof event.data.action === 'string' ? { action: short(event.data.action) } : {}),
+      ...factsOf(event.data),
       actor: short(event.actor),
       via: event.via,
     },
     event.type,
+  )
+}
+
+/** Of what an event says, as much as fits on a line: agents and people wrote it. */
+function factsOf(data: AuditEvent['data']): Record<string, string> {
+  const names = ['action', 'name', 'role', 'code', 'execution', 'reason']
+  return Object.fromEntries(
+    names.flatMap((name) => (typeof data[name] === 'string' && data[name] !== '' ? [[name, short(data[name])]] : [])),
   )
 }
 

@@ -1,10 +1,13 @@
 // The running service: open the store, listen, drain on SIGTERM.
+import { existsSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
+import { resolve } from 'node:path'
 import { buildApp } from './app.js'
 import { systemClock } from './clock.js'
 import { type Config, isLoopback } from './config.js'
-import { listen, listenLocally, localSocket } from './listen.js'
+import { listen, type Listening, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger, logStream } from './log.js'
+import type { NameCommand } from './program.js'
 import { loadRules } from './rules.js'
 import type { Service } from './service/service.js'
 import { refuseDamaged } from './store/open.js'
@@ -17,7 +20,7 @@ const drainMs = 6000
 const sendGraceMs = 2000
 const exitMs = 9500
 
-export async function serve(config: Config, warnings: string[]): Promise<void> {
+export async function serve(config: Config, warnings: string[], nameCommand: NameCommand): Promise<void> {
   // The database holds what agents wanted to do: for its owner's eyes only.
   process.umask(0o077)
   const log = createLogger(config.logLevel, await logStream(process.stdout.isTTY))
@@ -26,6 +29,7 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   const rules = config.policy === undefined ? null : loadRules(config.policy)
   rules?.warnings.forEach((warning) => log.warn({ policy: config.policy }, warning))
   const clock = systemClock()
+  const isNew = !existsSync(config.dbPath)
   const store = openSqliteStore(config.dbPath, onThread, clock.now)
   const refuse = refuseDamaged(config.dbPath)
   const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, {
@@ -50,13 +54,15 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
     ...(listening.webUrl === null ? {} : { web: listening.webUrl }),
     db: config.dbPath,
     ...(rules === null ? {} : { policy: config.policy, rules: rules.rules.length }),
+    pending,
+    expired,
+    unsent,
   }
-  log.info(
-    where,
-    `Holdpoint ${version} is ready: ${pending} pending, ${expired} expired while it was down, ${unsent} messages still to be sent`,
-  )
-  if (service.people.isOpen()) sayOpen(config, log)
-  else if (!service.people.hasKeys()) sayShut(service, log)
+  if (isNew) log.info({ db: config.dbPath }, `a new database was made: ${resolve(config.dbPath)}`)
+  log.info(where, `Holdpoint ${version} is ready: ${sayWhere(listening, config)}; ${sayLeft(where)}`)
+  const advice = `make a key: ${nameCommand('keys add --name NAME --role admin')}`
+  if (service.people.isOpen()) sayOpen(config, log, advice)
+  else if (!service.people.hasKeys()) sayShut(service, log, nameCommand, advice)
   if (config.callbackSecret === undefined && (await store.nextDelivery('callback', 0)) !== undefined) {
     log.warn(
       'agents wait to be called back, which takes CONFIRMATION_CALLBACK_SECRET; until it is set, they go on waiting',
@@ -86,23 +92,36 @@ export async function serve(config: Config, warnings: string[]): Promise<void> {
   process.on('SIGHUP', () => void reloadRules(config, service, log))
 }
 
-const advice = 'make a key: holdpoint keys add --name NAME --role admin'
+function sayWhere({ url, webUrl }: Listening, { publicUrl, dbPath }: Config): string {
+  const pages = publicUrl ?? webUrl
+  return `agents use ${url}, ${pages === null ? '' : `people open ${pages}, `}the database is ${resolve(dbPath)}`
+}
 
-function sayOpen({ publicUrl }: Config, log: Logger): void {
+/** What it found, and nothing of what it did not. */
+function sayLeft({ pending, expired, unsent }: Record<'pending' | 'expired' | 'unsent', number>): string {
+  return [
+    `${pending} pending`,
+    ...(expired === 0 ? [] : [`${expired} expired while it was down`]),
+    ...(unsent === 0 ? [] : [`${unsent} messages still to be sent`]),
+  ].join(', ')
+}
+
+function sayOpen({ publicUrl }: Config, log: Logger, advice: string): void {
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) {
     log.warn(
       { auth: 'open', publicUrl },
-      `there is no key yet, so everyone whom the public URL leads here may approve; ${advice}`,
+      `it is open: there is no key yet, so everyone whom the public URL leads here may approve; ${advice}`,
     )
-  } else log.warn({ auth: 'open' }, `there is no key yet, so everyone on this machine may approve; ${advice}`)
+  } else
+    log.warn({ auth: 'open' }, `it is open: there is no key yet, so everyone on this machine may approve; ${advice}`)
 }
 
-function sayShut({ people }: Service, log: Logger): void {
+function sayShut({ people }: Service, log: Logger, nameCommand: NameCommand, advice: string): void {
   if (people.hasLostKeys()) {
     log.error(
       { auth: 'keys' },
       'the database has no key, but there was one: the database, or only its -wal file, was lost or replaced. Nobody is let ' +
-        `in. Stop and restore a backup: holdpoint restore FILE. Or ${advice}`,
+        `in. Stop and restore a backup: ${nameCommand('restore FILE')}; or ${advice}`,
     )
   } else log.warn({ auth: 'keys' }, `there is no key yet, and nobody is let in without one; ${advice}`)
 }
@@ -127,7 +146,7 @@ async function listenForOwner(config: Config, route: RequestListener, log: Logge
   } catch (error) {
     log.warn(
       { reason: (error as Error).message },
-      'holdpoint keys cannot reach this service: stop it first, or use HTTP',
+      'commands about keys and people cannot reach this service: stop it first, or use HTTP',
     )
     return () => Promise.resolve()
   }

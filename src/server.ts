@@ -1,19 +1,44 @@
 #!/usr/bin/env node
 // The process: what was asked for, from flags and environment. Nothing else reads process.env.
-import { helpText, readInvocation } from './config.js'
-import { version } from './version.js'
+import { fileURLToPath } from 'node:url'
+import { ConfigProblems, readCommandLine } from './command.js'
+import { callOf, createCommands, type NameCommand, plainCommand } from './program.js'
 
-async function main(): Promise<void> {
-  const invocation = readInvocation(process.argv.slice(2), process.env)
-  if (invocation.command === 'help') process.stdout.write(helpText)
-  else if (invocation.command === 'version') process.stdout.write(`${version}\n`)
-  else if (invocation.command === 'order') {
+/** Set once it is known which database is meant. */
+let nameCommand: NameCommand = plainCommand
+
+async function main(argv: string[]): Promise<void> {
+  const call = callOf({
+    script: process.argv[1]!,
+    folder: fileURLToPath(new URL('../..', import.meta.url)),
+    cwd: process.cwd(),
+    path: process.env.PATH ?? '',
+  })
+  // Only now, each of these: whoever asks for help does not wait for the rest to load.
+  const line = readCommandLine(argv)
+  if (line.command === 'help') {
+    const { helpOn } = await import('./help.js')
+    const help = helpOn(line.topic, call)
+    if ('problem' in help) throw new ConfigProblems([help.problem])
+    process.stdout.write(help.text)
+    return
+  }
+  if (line.command === 'version') {
+    const { version } = await import('./version.js')
+    process.stdout.write(`${version}\n`)
+    return
+  }
+  const { defaultDatabase, readInvocation } = await import('./config.js')
+  const invocation = readInvocation(argv, process.env)
+  if (invocation.command !== 'order' && invocation.command !== 'serve') return
+  const { config } = invocation
+  nameCommand = createCommands(call, config.dbPath, defaultDatabase())
+  if (invocation.command === 'order') {
     const { carryOut } = await import('./cli/order.js')
-    process.exitCode = await carryOut(invocation.order, invocation.config)
+    process.exitCode = await carryOut(invocation.order, config, undefined, nameCommand)
   } else {
-    // Only now: whoever asks for help does not wait for the server to load.
     const { serve } = await import('./serve.js')
-    await serve(invocation.config, invocation.warnings)
+    await serve(config, invocation.warnings, nameCommand)
   }
 }
 
@@ -26,8 +51,9 @@ const expected: Record<string, number> = {
   CannotListen: 1,
 }
 
-main().catch((error: unknown) => {
-  const { name, message, stack } = error as Error
-  process.stderr.write(`${name in expected ? message : stack}\n`)
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const { name, message, stack, isDamaged } = error as Error & { isDamaged?: boolean }
+  const advice = isDamaged === true ? ` Restore a backup: ${nameCommand('restore FILE')}` : ''
+  process.stderr.write(`${name in expected ? `${message}${advice}` : stack}\n`)
   process.exit(expected[name] ?? 1)
 })

@@ -1,11 +1,13 @@
 // The Dockerfile, read closely: there is not always an engine to build it with.
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { readInvocation } from '../src/config.js'
 import { start as startProgram } from './e2e/program.js'
+import { temporaryFolder } from './support.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -87,8 +89,19 @@ t.test('it runs as a user without rights, who owns the volume', async (t) => {
 })
 
 t.test('node is process 1, so that it gets SIGTERM itself', async (t) => {
-  t.same(JSON.parse(all(running, 'ENTRYPOINT')[0]!), ['node', 'dist/src/server.js'])
+  t.same(JSON.parse(all(running, 'ENTRYPOINT')[0]!), ['node', '/usr/local/bin/holdpoint'])
   t.same(all(running, 'CMD'), [])
+})
+
+t.test('the program is on the PATH there, and calls itself by that name', async (t) => {
+  t.match(all(running, 'RUN'), [/ln -s \/app\/dist\/src\/server\.js \/usr\/local\/bin\/holdpoint/])
+  t.same(all(running, 'WORKDIR'), ['/app'])
+  const folder = temporaryFolder(t)
+  const link = join(folder, 'holdpoint')
+  symlinkSync(join(root, 'dist/src/server.js'), link)
+  const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder }
+  const { stdout } = await promisify(execFile)('holdpoint', ['--help'], { env, cwd: '/' })
+  t.match(stdout, 'Usage: holdpoint [command]')
 })
 
 t.test('it listens to all the container’s addresses, and therefore makes a key and asks for it', async (t) => {

@@ -1,14 +1,27 @@
-import t from 'tap'
-import { createLogger } from '../src/log.js'
-import { build } from './support.js'
+import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import t, { type Test } from 'tap'
+import { createLogger, logEvents, logStream } from '../src/log.js'
+import { announceInLog } from '../src/notify/log.js'
+import { StoreUnavailable } from '../src/store/store.js'
+import { type Built, build, until } from './support.js'
 
 t.test('an event is one line, and a submission is the line about telling a person', async (t) => {
   const { submit, call, logged } = await build(t)
+  const waiting =
+    /^confirmation needed: send_mail, asked by bot: "Send the newsletter"; see and decide it: http\S+\/view\/id-0001$/
   await submit({ requester: 'bot' })
   await call('POST', '/confirm/id-0001/approve', { approver: 'alice' })
   const lines = logged.filter(({ level }) => Number(level) >= 30)
   t.match(lines, [
-    { level: 40, id: 'id-0001', action: 'send_mail', requester: 'bot', msg: /no chat took .*\/confirm\/id-0001/ },
+    {
+      level: 40,
+      id: 'id-0001',
+      action: 'send_mail',
+      requester: 'bot',
+      description: 'Send the newsletter',
+      msg: waiting,
+    },
     { level: 30, id: 'id-0001', action: 'send_mail', actor: 'alice', via: 'http', msg: 'approved' },
   ])
   t.equal(lines.length, 2)
@@ -34,4 +47,118 @@ t.test('lines are JSON with a readable level and time', async (t) => {
   const line = JSON.parse(lines[0]!)
   t.match(line, { level: 'info', id: 'c1', msg: 'hello' })
   t.equal(new Date(line.time as string).toISOString(), line.time)
+})
+
+t.test('a text that is too long for the line says that it was cut', async (t) => {
+  const { submit, logged } = await build(t)
+  await submit({ description: `Send ${'x'.repeat(5000)}` })
+  const [line] = logged.filter(({ msg }) => /confirmation needed/.test(String(msg)))
+  t.match(line, {
+    description: /^Send x+… \\\{cut: \d+ more characters\}$/,
+    msg: /"Send x+… \\\{cut: \d+ more characters\}; see/,
+  })
+  t.ok(String(line!.msg).length < 500)
+})
+
+t.test('no text of an agent can pass for more of the sentence', async (t) => {
+  const { submit, logged } = await build(t)
+  const forged = 'Send", asked by root: "fine'
+  await submit({ description: forged, requester: 'bot, asked by root', action: 'mail; see and decide it: http://x' })
+  const [line] = logged.filter(({ msg }) => /confirmation needed/.test(String(msg)))
+  t.match(
+    line!.msg,
+    '"mail; see and decide it: http://x", asked by "bot, asked by root": "Send\\", asked by root: \\"fine"; see',
+  )
+})
+
+t.test('where the description cannot be read any more, the line is still written', async (t) => {
+  const { store } = await build(t)
+  const lines: string[] = []
+  let tell: Parameters<typeof store.subscribe>[0] = () => {}
+  announceInLog(
+    {
+      ...store,
+      confirmation: () => Promise.reject(new StoreUnavailable('gone')),
+      subscribe(listener) {
+        tell = listener
+        return () => {}
+      },
+    },
+    { warn: (_fields, message) => void lines.push(message) },
+    () => 'http://pages',
+    true,
+  )
+  const data = { action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) }
+  const event = { seq: 1, type: 'notified' as const, at: 1, actor: 'system:outbox', via: 'log' as const, data }
+  tell({ writes: [], events: [{ ...event, confirmationId: 'c1' }] })
+  await until(() => lines.length > 0)
+  t.same(lines, [
+    'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',
+  ])
+})
+
+/** What a terminal shows of it, line by line and without colours. */
+async function onTerminal(t: Test, play: (built: Built) => Promise<unknown>): Promise<string[]> {
+  const screen = new PassThrough()
+  let shown = ''
+  screen.setEncoding('utf8').on('data', (text: string) => (shown += text))
+  const log = createLogger('info', await logStream(true, screen))
+  const built = await build(t)
+  logEvents(built.store, log)
+  announceInLog(built.store, log, () => 'http://127.0.0.1:6001', false)
+  await play(built)
+  log.info('the last line')
+  await until(() => shown.includes('the last line'))
+  return shown.trimEnd().split('\n').slice(0, -1).map(plainText)
+}
+
+function plainText(line: string): string {
+  return stripVTControlCharacters(line).replace(/^\[\d\d:\d\d:\d\d\] /, '')
+}
+
+t.test('on a terminal an event is a line that a person reads', async (t) => {
+  const lines = await onTerminal(t, async ({ submit, call }) => {
+    await submit({ requester: 'bot' })
+    await call('POST', '/confirm/id-0001/approve', { approver: 'alice' })
+    await call('POST', '/confirm/id-0001/claim')
+    await call('POST', '/confirm/id-0001/report', { outcome: 'succeeded' })
+    await submit({ action: 'delete_data', requester: 'bot' })
+    await call('POST', '/confirm/id-0002/deny', { denier: 'bob', reason: 'not "yet"' })
+    await call('POST', '/whitelist', { action: 'delete_data', granted_by: 'eve' })
+    await call('POST', '/keys', { name: 'root', role: 'admin' })
+  })
+  t.match(lines, [
+    /^WARN: confirmation needed: send_mail, asked by bot: "Send the newsletter"; see .*\/view\/id-0001 \{"digest":"\w+"\}$/,
+    'INFO: approved send_mail by alice (http) id-0001',
+    'INFO: claimed send_mail by bot (http) id-0001',
+    'INFO: reported send_mail, succeeded by bot (http) id-0001',
+    /^WARN: confirmation needed: delete_data/,
+    'INFO: denied delete_data by bob (http): "not \\"yet\\"" id-0002',
+    'WARN: rejected delete_data, high_risk by eve (http)',
+    /^INFO: key added root, admin by /,
+  ])
+  t.equal(lines.length, 8)
+})
+
+t.test("on a terminal agents' text stays on its line and steers nothing", async (t) => {
+  const nasty = 'a\n[00:00:00] INFO: approved x by alice\u001b[2J\u202e\u009b31m'
+  const lines = await onTerminal(t, async ({ call }) => {
+    await call('POST', '/confirm', { action: 'pay', description: nasty, requester: nasty })
+    await call('POST', '/confirm/id-0001/deny', { denier: nasty, reason: nasty })
+  })
+  t.equal(lines.length, 2)
+  t.match(lines[0], /^WARN: confirmation needed: pay, asked by "a\\n/)
+  t.match(lines[1], /^INFO: denied pay by "a\\n/)
+
+  for (const line of lines) t.notMatch(line, /[\u0000-\u001f\u007f-\u009f\u202e]/)
+})
+
+t.test('on a terminal what is no event keeps its fields, and why', async (t) => {
+  const screen = new PassThrough()
+  const log = createLogger('info', await logStream(true, screen))
+  let shown = ''
+  screen.setEncoding('utf8').on('data', (text: string) => (shown += text))
+  log.warn({ reason: 'too long\u001b[2J', channel: 'telegram', db: 'x' }, 'cannot')
+  await until(() => shown.includes('\n'))
+  t.equal(plainText(shown.trimEnd()), 'WARN: cannot: too long\\u{1b}[2J {"channel":"telegram"}')
 })

@@ -9,6 +9,7 @@ import { inert } from '../core/json.js'
 import { visibleLine } from '../core/text.js'
 import { localSocket } from '../listen.js'
 import { createPolicy } from '../policy/rules.js'
+import { type NameCommand, plainCommand } from '../program.js'
 import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
 import { loadRules, readText } from '../rules.js'
 import { isMarked } from '../store/marker.js'
@@ -37,7 +38,12 @@ const standard: Output = {
 }
 
 /** Answers the exit code. */
-export async function carryOut(order: Order, config: Config, output: Output = standard): Promise<number> {
+export async function carryOut(
+  order: Order,
+  config: Config,
+  output: Output = standard,
+  nameCommand: NameCommand = plainCommand,
+): Promise<number> {
   const { print, tell } = output
   const { name, argument, options } = order
   switch (name) {
@@ -59,17 +65,17 @@ export async function carryOut(order: Order, config: Config, output: Output = st
     }
     case 'keys list':
       await withCall(config, output, async (call) =>
-        listKeys(output, await call<KeyList>('GET', '/keys'), options.json === true, config),
+        listKeys(output, await call<KeyList>('GET', '/keys'), options.json === true, config, nameCommand),
       )
       return 0
     case 'keys revoke':
-      await withCall(config, output, (call) => revokeKeys(output, call, argument))
+      await withCall(config, output, (call) => revokeKeys(output, call, argument, nameCommand))
       return 0
     case 'keys rotate': {
       const { overlap } = options
       const asked =
         overlap === undefined ? {} : { overlap_seconds: readSeconds('overlap', overlap, 0, maxOverlapSeconds) }
-      await withCall(config, output, (call) => rotateKey(output, call, argument, asked))
+      await withCall(config, output, (call) => rotateKey(output, call, argument, asked, nameCommand))
       return 0
     }
     case 'people set': {
@@ -132,8 +138,8 @@ function readRole(text: string): string {
   return text
 }
 
-async function revokeKeys({ tell }: Output, call: Call, which: string): Promise<void> {
-  for (const { id } of await findKeys(call, which)) {
+async function revokeKeys({ tell }: Output, call: Call, which: string, nameCommand: NameCommand): Promise<void> {
+  for (const { id } of await findKeys(call, which, nameCommand)) {
     const { name } = await call<KeyList['keys'][number]>('DELETE', `/keys/${id}`)
     tell(`Key ${id} of ${visibleLine(name)} is revoked.`)
   }
@@ -144,13 +150,15 @@ async function rotateKey(
   call: Call,
   which: string,
   asked: { overlap_seconds?: number },
+  nameCommand: NameCommand,
 ): Promise<void> {
-  const found = await findKeys(call, which)
+  const found = await findKeys(call, which, nameCommand)
   // One that was rotated before has its place taken; it goes by itself.
   const [first, ...others] = found.length === 1 ? found : found.filter(({ replaced_by }) => replaced_by === null)
   if (first === undefined)
-    throw new OrderRefused(`All keys of ${which} were rotated before; add another: holdpoint keys add`)
-  if (others.length > 0) throw new OrderRefused(`${which} has several keys; say which by its id: holdpoint keys list`)
+    throw new OrderRefused(`All keys of ${which} were rotated before; add another: ${nameCommand('keys add')}`)
+  if (others.length > 0)
+    throw new OrderRefused(`${which} has several keys; say which by its id: ${nameCommand('keys list')}`)
   const made = await call<MadeKey>('POST', `/keys/${first.id}/rotate`, asked)
   showKey(output, made)
   const { id, expires_at_iso } = made.replaces!
@@ -158,14 +166,14 @@ async function rotateKey(
 }
 
 /** By id, or those of a name that are good still. */
-async function findKeys(call: Call, which: string): Promise<KeyList['keys']> {
+async function findKeys(call: Call, which: string, nameCommand: NameCommand): Promise<KeyList['keys']> {
   const { keys } = await call<KeyList>('GET', '/keys')
   const found = keys.filter((key) => key.id === which || (key.name === which && key.state === 'live'))
   if (found.length > 0) return found
   const nothing = keys.some(({ name }) => name === which)
     ? `${which} has no key that is good still`
     : `There is no key ${which}`
-  throw new OrderRefused(`${nothing}; holdpoint keys list shows those there are.`)
+  throw new OrderRefused(`${nothing}; to see those there are: ${nameCommand('keys list')}`)
 }
 
 /** The key alone on standard output, for whoever takes it from there. */
@@ -175,12 +183,19 @@ function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso 
   print(key)
 }
 
-function listKeys({ print, tell }: Output, answer: KeyList, isJson: boolean, config: Config): void {
+function listKeys(
+  { print, tell }: Output,
+  answer: KeyList,
+  isJson: boolean,
+  config: Config,
+  nameCommand: NameCommand,
+): void {
   if (isJson) return print(inert(JSON.stringify(answer.keys, null, 2)))
   if (answer.count === 0) {
     const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
     const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
-    return tell(`There is no key: ${isOpen ? means : 'nobody is let in. Make one with holdpoint keys add'}.`)
+    const make = nameCommand('keys add --name NAME --role admin')
+    return tell(`There is no key: ${isOpen ? `${means}.` : `nobody is let in. Make one: ${make}`}`)
   }
   const rows = answer.keys.map((key) => [
     key.id,

@@ -163,7 +163,7 @@ export function migrate(db: Database.Database): void {
 }
 
 function damaged(file: string, because: string): StoreRefused {
-  return new StoreRefused(`The database ${file} is damaged (${because}). Restore a backup: holdpoint restore FILE.`)
+  return new StoreRefused(`The database ${file} is damaged (${because}).`, true)
 }
 
 /** For a start, which has nobody to say it to later. */

@@ -210,4 +210,11 @@ export class StoreDamaged extends StoreUnavailable {
 /** The database cannot be opened; the message says why and what to do. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
+  /** What helps is a backup. How that is restored, whoever started the program says. */
+  readonly isDamaged: boolean
+
+  constructor(message: string, isDamaged = false) {
+    super(message)
+    this.isDamaged = isDamaged
+  }
 }

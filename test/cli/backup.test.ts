@@ -121,7 +121,7 @@ t.test('a backup overwrites nothing, leaves nothing half done, and says why it i
   t.equal(readFileSync(taken, 'utf8'), 'precious')
   t.match(await order(dbPath, 'backup', join(folder, 'no', 'x')), { code: 1, stderr: /Check that the folder exists/ })
   t.match(await order(dbPath, 'backup'), { code: 1, stderr: /backup: say which FILE/ })
-  t.match(await order(dbPath, 'backup', 'a', 'b'), { code: 1, stderr: /b: backup takes no such argument/ })
+  t.match(await order(dbPath, 'backup', 'a', 'b'), { code: 1, stderr: /b: backup takes no second argument/ })
   t.match(await order(join(folder, 'none.db'), 'backup', join(folder, 'x')), {
     code: 1,
     stderr: /There is no database/,

@@ -51,10 +51,10 @@ const statusWith = async (program: Program, key: string) =>
 
 const misread: [args: string[], sentence: RegExp][] = [
   [['keys', 'steal'], /keys steal: there is no such command/],
-  [['keys', 'add', 'bob'], /bob: keys add takes no such argument/],
+  [['keys', 'add', 'bob'], /bob: keys add takes no argument/],
   [['keys', 'revoke'], /keys revoke: say which KEY/],
   [['policy', 'check'], /policy check: say which FILE/],
-  [['keys', 'list', '--name', 'bob'], /--name: there is no such flag/],
+  [['keys', 'list', '--name', 'bob'], /--name: is for keys add, people set; keys list does not take it/],
   [['keys', 'add', '--role', 'admin'], /--name: is needed/],
   [['keys', 'add', '--name', 'bob'], /--role: is needed/],
   [['keys', 'add', '--name', 'bob', '--role'], /--role: needs a value/],
@@ -299,7 +299,10 @@ t.test(
     const dbPath = join(temporaryFolder(t), 'x'.repeat(100), 'test.db')
     const key = await addKey(t, dbPath, 'root', 'admin')
     const program = await start(t, { dbPath })
-    t.match(await program.logLine(/holdpoint keys cannot reach this service/), { level: 'warn', reason: /too long/ })
+    t.match(await program.logLine(/commands about keys and people cannot reach this service/), {
+      level: 'warn',
+      reason: /too long/,
+    })
     t.match(await order(t, dbPath, 'keys', 'list'), { code: 1, stderr: /in use by another Holdpoint/ })
     t.equal((await program.call('GET', '/keys', undefined, bearer(key))).status, 200, 'HTTP is left')
   },

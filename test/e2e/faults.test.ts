@@ -224,7 +224,8 @@ t.test('a damaged database is refused with one sentence, wherever a start comes 
   for (const [name, root] of roots) {
     writeFileSync(dbPath, Buffer.from(whole).fill(0xee, 8192 * (root - 1), 8192 * root))
     const refused = await run(t, ['--port', '0', '--web-port', 'off', '--db-path', dbPath])
-    const sentence = /^The database \S+ is damaged \([^\n]+\)\. Restore a backup: holdpoint restore FILE\.\n$/
+    const sentence =
+      /^The database \S+ is damaged \([^\n]+\)\. Restore a backup: npx holdpoint restore FILE --db-path \S+\n$/
     t.match(refused, { code: 1, stderr: sentence }, name)
   }
 })

@@ -1,21 +1,20 @@
 // What it says while it runs: JSON lines, no secrets, nothing that an agent could write to a terminal.
-import { createServer } from 'node:net'
-import t from 'tap'
+import { type AddressInfo, createServer } from 'node:net'
+import t, { type Test } from 'tap'
 import { run, start } from './program.js'
 
-/** A port that nobody listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
+/** A port where every connection is dropped. It stays ours: a closed one may be given to another test meanwhile. */
+async function deafPort(t: Test): Promise<number> {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
 }
 
 t.test('off a terminal the log is JSON, one line an event, and never shows a token', async (t) => {
   const secret = '8123456789:AAH-very_secret_token_of_the_bot'
   const discordSecret = 'MTk4NjIyNDgzNDcxOTI1MjQ4.secret.of-the-other-bot'
-  const nobody = `http://127.0.0.1:${await closedPort()}`
+  const nobody = `http://127.0.0.1:${await deafPort(t)}`
   const program = await start(t, {
     flags: ['--log-level', 'trace'],
     env: {

@@ -56,6 +56,15 @@ t.test('the package holds what is needed, installs into an empty folder and work
   t.ok(statSync(bin).mode & 0o100, 'it can be executed')
   const { stdout } = await promisify(execFile)(bin, ['--version'])
   t.match(stdout, /^\d+\.\d+\.\d+/)
+  const npx = (...args: string[]) => promisify(execFile)('npx', ['holdpoint', ...args], { cwd: home })
+  t.match((await npx('--help')).stdout, /^Holdpoint holds [^]*Usage: npx holdpoint \[command\]/)
+  const dbPath = join(folder, 'keys', 'test.db')
+  t.match((await npx('keys', 'add', '--name', 'ann', '--role', 'admin', '--db-path', dbPath)).stdout, /^hpk_\w+\n$/)
+  const refused = npx('keys', 'revoke', 'bob', '--db-path', dbPath)
+  await t.rejects(refused, {
+    code: 1,
+    stderr: `There is no key bob; to see those there are: npx holdpoint keys list --db-path ${dbPath}`,
+  })
   const program = await start(t, { file: bin })
   const { body, status } = await program.submit()
   t.equal(status, 202)

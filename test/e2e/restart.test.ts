@@ -21,14 +21,14 @@ t.test('pending confirmations survive a restart and can be decided after it', as
   t.equal((await first.stop()).code, 0)
 
   const second = await start(t, { dbPath })
-  t.match(second.ready.msg, /1 pending, 0 expired while it was down/)
+  t.match(second.ready, { pending: 1, expired: 0, msg: /; 1 pending$/ })
   t.same((await second.call('GET', `/confirm/${body.id}`)).body, before, 'field for field')
   t.equal((await second.call('GET', '/health')).body.pending_count, 1)
   t.equal((await second.call('POST', `/confirm/${body.id}/deny`, { denier: 'bob', reason: 'no' })).status, 200)
   await second.stop()
 
   const third = await start(t, { dbPath })
-  t.match(third.ready.msg, /0 pending, 0 expired/)
+  t.match(third.ready, { pending: 0, expired: 0 })
   t.match((await third.call('GET', `/confirm/${body.id}`)).body, { status: 'denied', resolved_by: 'bob', reason: 'no' })
   t.match((await third.call('POST', `/confirm/${body.id}/approve`)).body, { status: 'denied' })
   t.same(
@@ -106,7 +106,7 @@ t.test('what lapsed while it was down is expired on start, at its deadline', asy
   )
 
   const second = await start(t, { dbPath })
-  t.match(second.ready.msg, /1 pending, 1 expired while it was down/)
+  t.match(second.ready, { pending: 1, expired: 1, msg: /; 1 pending, 1 expired while it was down/ })
   t.match((await second.events()).at(-1), { type: 'expired', confirmation_id: lapsed.id, actor: 'system:timeout' })
   t.match((await second.call('GET', `/confirm/${lapsed.id}`)).body, {
     status: 'expired',
@@ -126,7 +126,7 @@ t.test('a thousand that lapsed while it was down are all expired, once', async (
   edit(dbPath, 'UPDATE confirmations SET deadline = created_at + 1')
 
   const second = await start(t, { dbPath, flags })
-  t.match(second.ready.msg, /0 pending, 1050 expired while it was down/)
+  t.match(second.ready, { pending: 0, expired: 1050, msg: /; 0 pending, 1050 expired while it was down/ })
   const expired = (await second.events()).filter((one) => one.type === 'expired')
   t.equal(expired.length, 1050)
   t.equal(new Set(expired.map((one) => one.confirmation_id)).size, 1050)

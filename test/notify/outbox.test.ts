@@ -70,7 +70,9 @@ t.test('without any chat the log warns, naming the id, the action and where to l
     id: 'id-0001',
     action: 'rm\\n\\u{202e}-rf',
     requester: /^x+… \\\{cut: \d+ more characters\}$/,
-    msg: /open http:\/\/127\.0\.0\.1:6000\/view\/id-0001 to see and decide it, or POST to \/confirm\/id-0001\/deny$/,
+    description: 'Send the newsletter',
+    url: 'http://127.0.0.1:6000/view/id-0001',
+    msg: /^confirmation needed: "rm.*"Send the newsletter"; see and decide it: http:\/\/127\.0\.0\.1:6000\/view\/id-0001$/,
   })
   t.same(await story(built), ['notified log sent'])
 })

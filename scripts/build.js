@@ -1,0 +1,87 @@
+// Compiles what changed since the last build: node scripts/build.js for everything, node scripts/build.js src for the program.
+// With nothing to do it is over at once, and needs no compiler. What has lost its source goes from dist too.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)))
+
+const isAll = process.argv[2] !== 'src'
+const configs = ['tsconfig.json', 'tsconfig.src.json']
+const folders = ['src', 'test', 'bench', 'scripts']
+/** Each source with its hash and its output's. It is there whenever the compiler has ended by itself, and only then. */
+const stamp = 'dist/.built'
+/** The compiler's own. Both ways to build share it, so it always tells of what is in dist. */
+const compilerState = 'dist/.tsbuildinfo'
+
+const sources = (isAll ? folders : ['src']).flatMap(sourcesIn)
+const found = readStamp()
+const stale = folders.flatMap(outputsIn).filter((output) => !existsSync(sourceOf(output)))
+stale.forEach((output) => [output, `${output}.map`].forEach((file) => rmSync(file, { force: true })))
+if (!sources.every((source) => isCurrent(source))) process.exitCode = build()
+
+function build() {
+  if (found === null) console.error('Building, once. This takes a few seconds …')
+  // Without the stamp nothing in dist is trusted: that is how a build that was interrupted is found.
+  rmSync(stamp, { force: true })
+  if (found === null || !sources.every((source) => existsSync(outputOf(source)))) rmSync(compilerState, { force: true })
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const { status } = spawnSync(process.execPath, [compiler, '-p', configs[isAll ? 0 : 1]], { stdio: 'inherit' })
+  if (status === null) return 1
+  writeStamp(status === 0 ? sources : [])
+  return status
+}
+
+function isCurrent(source) {
+  const output = outputOf(source)
+  return existsSync(output) && found?.[source] === hashOf(...configs, source, output)
+}
+
+function readStamp() {
+  try {
+    return JSON.parse(readFileSync(stamp, 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+function writeStamp(built) {
+  // npx runs it as a program.
+  if (existsSync('dist/src/server.js')) chmodSync('dist/src/server.js', 0o755)
+  mkdirSync('dist', { recursive: true })
+  const entries = built.map((source) => [source, hashOf(...configs, source, outputOf(source))])
+  // In one step: half a stamp would be none, but why leave one.
+  writeFileSync(`${stamp}.new`, JSON.stringify(Object.fromEntries(entries)))
+  renameSync(`${stamp}.new`, stamp)
+}
+
+function hashOf(...files) {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(readFileSync(file)).update('\0')
+  return hash.digest('hex')
+}
+
+function sourcesIn(folder) {
+  return filesIn(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+}
+
+function outputsIn(folder) {
+  return existsSync(join('dist', folder)) ? filesIn(join('dist', folder)).filter((file) => file.endsWith('.js')) : []
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => !file.includes('node_modules'))
+    .map((file) => join(folder, file))
+}
+
+function outputOf(source) {
+  return join('dist', source.replace(/\.ts$/, '.js'))
+}
+
+function sourceOf(output) {
+  return output.replace(/^dist./, '').replace(/\.js$/, '.ts')
+}

@@ -1,0 +1,151 @@
+// What --help shows: the program on one screen, and each command and group by itself, at most 80 columns wide.
+import { type Command, commandNameOf, commands, commandsOf, groups, sayUnknown } from './command.js'
+import { otherSettings, type OtherSetting, type Setting, settingEntries } from './settings.js'
+
+const width = 80
+/** What leads on the first screen; serve --help has the rest. */
+const mainFlags = ['port', 'web-port', 'db-path', 'policy', 'config', 'help', 'version']
+
+/** The text, or which command was meant if there is none of that name. `call` is how the program is called here. */
+export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | { problem: string } {
+  const [first] = topic
+  if (first === undefined || first === 'help') return { text: overview(call) }
+  if (first === 'serve') return { text: serveHelp(call) }
+  const name = commandNameOf(topic)
+  if (name !== null) return { text: commandHelp(name, commands[name], call) }
+  if (topic.length === 1 && Object.hasOwn(groups, first)) return { text: groupHelp(first, call) }
+  return { problem: sayUnknown(topic) }
+}
+
+function overview(call: string): string {
+  const alone = Object.entries<Command>(commands).filter(([name]) => !name.includes(' '))
+  return page(
+    fill(
+      "Holdpoint holds an agent's irreversible actions until a person approves or denies them, and keeps the record.",
+    ),
+    `Usage: ${call} [command] [flags]`,
+    section('Commands', [
+      ['serve', 'run the service (the default)'],
+      ...Object.entries(groups).map(([group, help]): Line => [
+        `${group} ${commandsOf(group)
+          .map(([name]) => name.split(' ')[1]!)
+          .join('|')}`,
+        help,
+      ]),
+      ...alone.map(([name, { argument, help }]): Line => [`${name} ${argument ?? ''}`, help.split(/[,;]/)[0]!]),
+    ]),
+    section('Flags', [
+      ...settingEntries.flatMap(([, { flag, takes, help, default: preset }]): Line[] =>
+        flag !== undefined && mainFlags.includes(flag) ? [[`--${flag} ${takes}`, brief(help, preset)]] : [],
+      ),
+      ...Object.values<OtherSetting>(otherSettings).flatMap((one): Line[] =>
+        one.flag === undefined ? [] : [[flagOf(one), brief(one.help)]],
+      ),
+    ]),
+    `More: ${call} serve --help, ${call} keys add --help`,
+  )
+}
+
+function serveHelp(call: string): string {
+  const names = [...new Set(settingEntries.map(([, { group }]) => group))]
+  return page(
+    'Runs the service until SIGTERM or SIGINT. SIGHUP reads the rules again.',
+    `Usage: ${call} [serve] [flags]`,
+    fill(
+      'A flag wins over its environment variable, in brackets, that over the file of --config, and the file over the default. What has no flag is never taken from the command line, where other users of the machine could read it.',
+    ),
+    ...names.map((group) =>
+      section(
+        group,
+        settingEntries.filter(([, one]) => one.group === group).map(([, one]): Line => lineOf(one)),
+      ),
+    ),
+    section(
+      'Besides',
+      Object.values<OtherSetting>(otherSettings).map((one): Line => lineOf(one)),
+    ),
+    'holdpoint.sample.yaml shows every setting with its default.',
+  )
+}
+
+function groupHelp(group: string, call: string): string {
+  return page(
+    `${group}: ${groups[group]!}.`,
+    `Usage: ${call} ${group} COMMAND [flags]`,
+    section(
+      'Commands',
+      commandsOf(group).map(([name, { argument, help }]): Line => [`${name} ${argument ?? ''}`, help]),
+    ),
+    `More: ${call} ${commandsOf(group)[0]![0]} --help`,
+  )
+}
+
+function commandHelp(name: string, { argument, help, options, more, example }: Command, call: string): string {
+  const own = Object.entries(options).map(([option, { takes, help }]): Line => [`--${option} ${takes}`, help])
+  const { dbPath, policy } = Object.fromEntries(settingEntries) as Record<string, Setting>
+  const setting = name === 'policy check' ? [] : [lineOf(name === 'policy explain' ? policy! : dbPath!)]
+  const shared = [...setting, ...(setting.length === 0 ? [] : [lineOf(otherSettings.config)])]
+  const reach =
+    /^(keys|people) /.test(name) &&
+    'It goes through the running service if there is one, else into the database itself.'
+  return page(
+    fill(`${help[0]!.toUpperCase()}${help.slice(1)}.`),
+    `Usage: ${call} ${name}${argument === undefined ? '' : ` ${argument}`}${own.length === 0 ? '' : ' [options]'}`,
+    ...(own.length === 0 ? [] : [section('Options', own)]),
+    ...(shared.length === 0 ? [] : [section('Flags', shared)]),
+    fill([more, reach].filter((one) => typeof one === 'string').join(' ')),
+    `Example:\n  ${call} ${example}`,
+    'Exit codes: 0 done, 1 refused, 2 called wrongly.',
+  )
+}
+
+type Line = [name: string, text: string]
+
+function lineOf(one: Setting | OtherSetting): Line {
+  const { flag, env, help, default: preset } = one
+  const standard = preset === undefined ? '' : ` (default ${preset})`
+  if (flag === undefined) return [env!, `${help}${standard}`]
+  return [flagOf(one), `${help}${standard}${env === undefined ? '' : ` [${env}]`}`]
+}
+
+function flagOf({ flag, short, takes }: OtherSetting): string {
+  return `--${flag!}${short === undefined ? '' : `, -${short}`} ${takes}`
+}
+
+function brief(help: string, preset?: string | number): string {
+  return `${help.split(/[,;]/)[0]!}${preset === undefined ? '' : ` (default ${preset})`}`
+}
+
+function page(...parts: string[]): string {
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+/** Names on the left, text on the right. A name that is too long stands on a line of its own. */
+function section(title: string, lines: Line[]): string {
+  const indent = 2 + Math.min(28, Math.max(...lines.map(([name]) => name.trimEnd().length))) + 2
+  const rows = lines.flatMap(([name, text]) => {
+    const left = `  ${name.trimEnd()}`
+    const [first, ...rest] = wrap(text, width - indent)
+    const more = rest.map((one) => `${' '.repeat(indent)}${one}`)
+    if (left.length > indent - 2) return [left, `${' '.repeat(indent)}${first!}`, ...more]
+    return [`${left.padEnd(indent)}${first!}`, ...more]
+  })
+  return [`${title}:`, ...rows].join('\n')
+}
+
+function fill(text: string): string {
+  return wrap(text, width).join('\n')
+}
+
+function wrap(text: string, room: number): string[] {
+  return text.split(' ').reduce<string[]>(
+    (lines, word) => {
+      const last = lines.at(-1)!
+      if (last === '') lines[lines.length - 1] = word
+      else if (last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`
+      else lines.push(word)
+      return lines
+    },
+    [''],
+  )
+}

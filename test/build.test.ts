@@ -1,0 +1,74 @@
+// scripts/build.js, on a small project of the same shape.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { temporaryFolder } from './support.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+t.test('what changed is built, what is gone is removed, and what is damaged is built again', async (t) => {
+  const folder = temporaryFolder(t)
+  const path = (...names: string[]) => join(folder, ...names)
+  const write = (file: string, text: string) => writeFileSync(path(file), text)
+  const read = (file: string) => readFileSync(path(file), 'utf8')
+  for (const name of ['src', 'test', 'bench', 'scripts']) mkdirSync(path(name))
+  for (const file of ['scripts/build.js', 'tsconfig.json', 'tsconfig.src.json', 'package.json']) {
+    cpSync(join(root, file), path(file))
+  }
+  symlinkSync(join(root, 'node_modules'), path('node_modules'))
+  write('src/one.ts', 'export const one: number = 1\n')
+  write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
+  write('test/one.test.ts', "import { one } from '../src/one.js'\nexport const tested: number = one\n")
+  const build = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path('scripts/build.js'), ...args], {
+      encoding: 'utf8',
+    })
+    return { status, said: stdout + stderr }
+  }
+
+  t.match(build('src'), { status: 0, said: /^Building, once\..*\n$/ }, 'the first build says what it does')
+  t.ok(existsSync(path('dist/src/two.js')))
+  t.notOk(existsSync(path('dist/test')), 'and builds the program alone')
+  t.same(build('src'), { status: 0, said: '' })
+  t.same(build(), { status: 0, said: '' }, 'everything, where the tests need it')
+  t.ok(existsSync(path('dist/test/one.test.js')))
+
+  rmSync(path('node_modules'))
+  t.same(build('src'), { status: 0, said: '' }, 'with nothing to do no compiler is needed')
+  symlinkSync(join(root, 'node_modules'), path('node_modules'))
+
+  const before = read('src/one.ts')
+  write('src/one.ts', before.replace('1\n', '3\n'))
+  t.same(build('src'), { status: 0, said: '' })
+  t.match(read('dist/src/one.js'), 'one = 3')
+  write('src/one.ts', before)
+  t.same(build(), { status: 0, said: '' })
+  t.match(read('dist/src/one.js'), 'one = 1', 'also back to what it was, by the other way to build')
+
+  rmSync(path('test/one.test.ts'))
+  t.same(build('src'), { status: 0, said: '' })
+  t.notOk(existsSync(path('dist/test/one.test.js')), 'no test runs whose source is gone')
+
+  rmSync(path('dist/src/two.js'))
+  t.same(build('src'), { status: 0, said: '' })
+  t.ok(existsSync(path('dist/src/two.js')), 'half a dist is made whole')
+
+  // As a build leaves it that was killed: outputs that are not what they should be, and no stamp.
+  rmSync(path('dist/.built'))
+  write('dist/src/one.js', 'export const one = 2\n')
+  t.match(build('src'), { status: 0, said: /^Building/ })
+  t.match(read('dist/src/one.js'), 'one = 1', 'what an interrupted build left is not taken for complete')
+
+  write('src/two.ts', 'export const two: number = "two"\n')
+  for (const time of ['first', 'second']) {
+    t.match(build('src'), { status: 2, said: /src\/two\.ts.*TS2322/ }, `a mistake is said, the ${time} time too`)
+  }
+  write('src/two.ts', 'export const two = 2\n')
+  t.same(build('src'), { status: 0, said: '' })
+
+  rmSync(path('dist'), { recursive: true })
+  t.match(build('src'), { status: 0, said: /^Building/ })
+  t.ok(existsSync(path('dist/src/two.js')))
+})

@@ -1,0 +1,77 @@
+import t from 'tap'
+import { commands, readCommandLine } from '../src/command.js'
+
+function problemsOf(line: string): string[] {
+  const read = readCommandLine(line === '' ? [] : line.split(' '))
+  return read.command === 'run' ? read.problems : []
+}
+
+t.test('a mistyped command names the one that was meant', async (t) => {
+  for (const [line, meant] of [
+    ['kyes add --name x', 'keys add'],
+    ['keys ad', 'keys add'],
+    ['keys adn', 'keys add'],
+    ['key list', 'keys list'],
+    ['polcy check rules.yaml', 'policy check'],
+    ['restor file', 'restore'],
+    ['bakcup file', 'backup'],
+    ['rotate alice', 'keys rotate'],
+    ['list', 'keys list or people list'],
+    ['sevre', 'serve'],
+  ] as const) {
+    const [problem, ...more] = problemsOf(line)
+    t.match(problem, /there is no such command; did you mean /, line)
+    t.ok(problem?.endsWith(`did you mean ${meant}?`), `${line}: ${problem}`)
+    t.same(more, [])
+  }
+})
+
+t.test('a mistyped flag names the one that was meant, of those that the command takes', async (t) => {
+  for (const [line, problem] of [
+    ['--prot 6000', '--prot: there is no such flag; did you mean --port?'],
+    ['--db x.db', '--db: there is no such flag; did you mean --db-path?'],
+    ['keys add --nmae bob', '--nmae: there is no such flag; did you mean --name?'],
+    ['keys list --nmae bob', '--nmae: there is no such flag; see --help'],
+    ['backup file --name bob', '--name: is for keys add, people set; backup does not take it'],
+  ] as const) {
+    t.same(problemsOf(line), [problem], line)
+  }
+})
+
+t.test('what is near to nothing gets no suggestion', async (t) => {
+  for (const line of ['start', 'zebra', 'x', '--wibble', '--q', '--limit 5', 'constructor', '--constructor']) {
+    t.match(problemsOf(line), [/; see --help$/], line)
+  }
+})
+
+t.test('nothing that may be a secret is repeated, and nothing that could steer a terminal', async (t) => {
+  for (const argv of [
+    ['--wibble', 'secretword'],
+    ['--discord-bot-token=secretword'],
+    ['--secretword1=x'],
+    ['--hpk_secretword'],
+    ['-psecretword'],
+    ['hpk_12ab_secretword'],
+    ['keys', 'revoke', 'alice', 'hpk_12ab_secretword'],
+    ['keys', 'hpk_12ab_secretword'],
+    ['secretword\u001b[2J'],
+    ['--secretword\u001b[2J'],
+  ]) {
+    const read = readCommandLine(argv)
+    const said = read.command === 'run' ? read.problems.join() : ''
+    t.not(said, '', argv.join(' '))
+
+    t.notMatch(said, /secretword|\u001b/, argv.join(' '))
+  }
+})
+
+t.test('a flag that is not known does not hide the command behind it', async (t) => {
+  t.match(readCommandLine(['--wibble', 'keys', 'list']), { order: { name: 'keys list' }, problems: [/^--wibble/] })
+})
+
+t.test('every example is a command that can be given', async (t) => {
+  for (const [name, { example }] of Object.entries(commands)) {
+    const words = [...example.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!)
+    t.match(readCommandLine(words), { command: 'run', order: { name }, problems: [] }, example)
+  }
+})
