@@ -69,15 +69,18 @@ t.test('what is copied exists and is not ignored', async (t) => {
   }
 })
 
-t.test('the final stage has production dependencies, compiled source and the description of the API only', async (t) => {
-  t.match(all(building, 'RUN').at(-1), /npm run build && npm prune --omit=dev/)
-  t.same(all(running, 'COPY'), [
-    '--from=build /app/node_modules ./node_modules',
-    '--from=build /app/dist/src ./dist/src',
-    'package.json openapi.yaml LICENSE ./',
-  ])
-  t.ok(existsSync(join(root, 'dist/src/server.js')), 'the build puts the program there')
-})
+t.test(
+  'the final stage has production dependencies, compiled source and the description of the API only',
+  async (t) => {
+    t.match(all(building, 'RUN').at(-1), /npm run build && npm prune --omit=dev/)
+    t.same(all(running, 'COPY'), [
+      '--from=build /app/node_modules ./node_modules',
+      '--from=build /app/dist/src ./dist/src',
+      'package.json openapi.yaml LICENSE ./',
+    ])
+    t.ok(existsSync(join(root, 'dist/src/server.js')), 'the build puts the program there')
+  },
+)
 
 t.test('it runs as a user without rights, who owns the volume', async (t) => {
   t.same(all(running, 'USER'), ['node'])
