@@ -27,7 +27,7 @@ const refusals = { max: 30, windowMs: 60_000 }
 
 /** To whoever comes before there is a key, or after all were lost with the database. */
 export const noKeyYet =
-  "This service asks for a key, and it has none: whoever runs it makes one with 'holdpoint keys add --name NAME --role admin'."
+  "This service asks for a key, and it has none: whoever runs it makes one with 'npx holdpoint keys add --name NAME --role admin'."
 
 /** By which way an attempt came, and on which confirmation, where the path does not tell. */
 interface Target {

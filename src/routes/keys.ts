@@ -14,7 +14,7 @@ import { iso, seconds } from './view.js'
 
 const notForAnyone = refuse(
   'forbidden',
-  "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'holdpoint people set'.",
+  "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'npx holdpoint people set'.",
 )
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }

@@ -289,5 +289,5 @@ function isKnown({ person }: { person: Person }): boolean {
 }
 
 function unknownKey(id: string): Refusal {
-  return refuse('not_found', `There is no key ${id}; 'holdpoint keys list' shows those there are.`)
+  return refuse('not_found', `There is no key ${id}; 'npx holdpoint keys list' shows those there are.`)
 }

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, lstatSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const sentence = `Holdpoint: there was a key in the database beside this file, so a service on it is never again open to everyone, not even
-when the database is lost. If it is: holdpoint restore FILE, or holdpoint keys add --name NAME --role admin.
+when the database is lost. If it is: npx holdpoint restore FILE, or npx holdpoint keys add --name NAME --role admin.
 `
 
 export function markerOf(file: string): string {

@@ -106,7 +106,7 @@ t.test(
     const marker = `${dbPath}.closed`
     t.equal(statSync(marker).mode & 0o777, 0o600)
     const text = readFileSync(marker, 'utf8')
-    t.match(text, /holdpoint restore FILE, or holdpoint keys add/)
+    t.match(text, /holdpoint restore FILE, or npx holdpoint keys add/)
     t.notMatch(text, new RegExp(key.split('_').slice(1).join('|')))
     await program.stop()
     rmSync(marker)
