@@ -62,7 +62,7 @@ export const settings = {
     flag: 'db-path',
     env: 'CONFIRMATION_DB_PATH',
     takes: 'FILE',
-    help: 'SQLite database, on a local disk; without it, confirmation_audit.db in the folder that HERMES_HOME names; made if missing',
+    help: 'SQLite database, on a local disk; without it, confirmation_audit.db in the folder HERMES_HOME, which is ~/.hermes unless it is set',
   },
   auth: {
     group: deciding,

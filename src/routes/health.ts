@@ -40,7 +40,7 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
       schema: {
         operationId: 'getReadiness',
         tag: 'service',
-        summary: 'Does the database take writes?',
+        summary: 'Does the database take writes? If not: 503',
         response: { 200: answers.ready },
       },
     },
