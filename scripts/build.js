@@ -17,27 +17,33 @@ const stamp = 'dist/.built'
 /** The compiler's own. Both ways to build share it, so it always tells of what is in dist. */
 const compilerState = 'dist/.tsbuildinfo'
 
-const sources = (isAll ? folders : ['src']).flatMap(sourcesIn)
+// Before the compiler reads them: what is saved while it works is then new to the next build.
+const sources = new Map((isAll ? folders : ['src']).flatMap(sourcesIn).map((file) => [file, hashOf(...configs, file)]))
 const found = readStamp()
 const stale = folders.flatMap(outputsIn).filter((output) => !existsSync(sourceOf(output)))
 stale.forEach((output) => [output, `${output}.map`].forEach((file) => rmSync(file, { force: true })))
-if (!sources.every((source) => isCurrent(source))) process.exitCode = build()
+if (![...sources.keys()].every(isCurrent)) process.exitCode = build()
 
 function build() {
   if (found === null) console.error('Building, once. This takes a few seconds …')
   // Without the stamp nothing in dist is trusted: that is how a build that was interrupted is found.
   rmSync(stamp, { force: true })
-  if (found === null || !sources.every((source) => existsSync(outputOf(source)))) rmSync(compilerState, { force: true })
+  if (found === null || ![...sources.keys()].map(outputOf).every((output) => existsSync(output))) {
+    rmSync(compilerState, { force: true })
+  }
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   const { status } = spawnSync(process.execPath, [compiler, '-p', configs[isAll ? 0 : 1]], { stdio: 'inherit' })
   if (status === null) return 1
-  writeStamp(status === 0 ? sources : [])
+  writeStamp(status === 0 ? [...sources.keys()] : [])
   return status
 }
 
 function isCurrent(source) {
-  const output = outputOf(source)
-  return existsSync(output) && found?.[source] === hashOf(...configs, source, output)
+  return existsSync(outputOf(source)) && found?.[source] === entryOf(source)
+}
+
+function entryOf(source) {
+  return `${sources.get(source)} ${hashOf(outputOf(source))}`
 }
 
 function readStamp() {
@@ -52,7 +58,7 @@ function writeStamp(built) {
   // npx runs it as a program.
   if (existsSync('dist/src/server.js')) chmodSync('dist/src/server.js', 0o755)
   mkdirSync('dist', { recursive: true })
-  const entries = built.map((source) => [source, hashOf(...configs, source, outputOf(source))])
+  const entries = built.map((source) => [source, entryOf(source)])
   // In one step: half a stamp would be none, but why leave one.
   writeFileSync(`${stamp}.new`, JSON.stringify(Object.fromEntries(entries)))
   renameSync(`${stamp}.new`, stamp)

@@ -68,6 +68,27 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   write('src/two.ts', 'export const two = 2\n')
   t.same(build('src'), { status: 0, said: '' })
 
+  // A compiler that has read everything when somebody saves once more.
+  const late = 'export const two = 22\n'
+  rmSync(path('node_modules'))
+  mkdirSync(path('node_modules/typescript/bin'), { recursive: true })
+  for (const name of ['@types', 'undici-types']) {
+    symlinkSync(join(root, 'node_modules', name), path('node_modules', name))
+  }
+  write('node_modules/typescript/package.json', '{"name":"typescript","type":"commonjs"}')
+  write(
+    'node_modules/typescript/bin/tsc',
+    `require('node:child_process').execFileSync(process.execPath, [${JSON.stringify(join(root, 'node_modules/typescript/bin/tsc'))}, ...process.argv.slice(2)])
+     require('node:fs').writeFileSync(${JSON.stringify(path('src/two.ts'))}, ${JSON.stringify(late)})`,
+  )
+  write('src/two.ts', 'export const two = 21\n')
+  t.same(build('src'), { status: 0, said: '' })
+  t.match(read('dist/src/two.js'), 'two = 21')
+  t.same(build('src'), { status: 0, said: '' })
+  t.match(read('dist/src/two.js'), 'two = 22', 'what is saved during a build is built by the next')
+  rmSync(path('node_modules'), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), path('node_modules'))
+
   rmSync(path('dist'), { recursive: true })
   t.match(build('src'), { status: 0, said: /^Building/ })
   t.ok(existsSync(path('dist/src/two.js')))
