@@ -25,7 +25,7 @@ try {
 function fetchDriver() {
   if (Number(process.versions.napi) >= 10) {
     // It comes with its binaries. The lockfile cannot say so: npm 10 wants to compile it, and drops it where that fails.
-    npm('install --ignore-scripts', path('..'))
+    npm('install --ignore-scripts --no-save', path('..'))
     return
   }
   // It needs Node-API 10, and npm leaves it out. 12 takes its place, with a lockfile of its own.
