@@ -124,13 +124,18 @@ export function readCommandLine(argv: string[]): CommandLine {
   const problems: string[] = []
   const order = readOrder(words, problems)
   const flags = new Map<string, string>()
-  for (const { name, rawName, value } of options) {
-    const isOwn = order !== null && name in optionsOf(order.name)
+  for (const { name, rawName, value, inlineValue } of options) {
+    const isOwn = order !== null && Object.hasOwn(optionsOf(order.name), name)
     if (!isOwn && !generalFlags.includes(name)) {
       // About a command that is not known nothing more can be said.
       if (problems.length === 0 || order !== null) problems.push(sayUnknownFlag(name, rawName, order?.name ?? null))
-    } else if (isSwitch(name)) order!.options[name] = true
-    else if (value === undefined || value === '') problems.push(`--${name}: needs a value`)
+    } else if (isSwitch(name)) {
+      if (value === undefined) order!.options[name] = true
+      else problems.push(`--${name}: takes no value`)
+    }
+    // A flag in the place of the value: that was forgotten.
+    else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('--')))
+      problems.push(`--${name}: needs a value`)
     else if (isOwn) order.options[name] = value
     else flags.set(name, value)
   }
@@ -141,6 +146,8 @@ interface Given {
   name: string
   rawName: string
   value: string | undefined
+  /** Whether it stands behind an equals sign. */
+  inlineValue: boolean | undefined
 }
 
 function readTokens(argv: string[]): { words: string[]; options: Given[] } {

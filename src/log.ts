@@ -1,7 +1,7 @@
 // The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
-import { cut, visibleLine } from './core/text.js'
+import { cut, visibleLine, withoutControls } from './core/text.js'
 import { isPlain } from './policy/name.js'
 import type { Store } from './store/store.js'
 
@@ -57,9 +57,9 @@ function quoted(visible: string): string {
   return `"${visible.replaceAll('"', '\\"')}"`
 }
 
-/** What has been made visible before has none of these; what has not must not steer the terminal. */
+/** What has been made visible before has none of these; what has not must not steer the terminal, nor begin a line. */
 function inert(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)
+  return withoutControls(text).replaceAll('\n', '\\u{a}')
 }
 
 export function createLogger(level: string, stream: DestinationStream): Logger {

@@ -51,9 +51,10 @@ const expected: Record<string, number> = {
   CannotListen: 1,
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
+main(process.argv.slice(2)).catch(async (error: unknown) => {
   const { name, message, stack, isDamaged } = error as Error & { isDamaged?: boolean }
   const advice = isDamaged === true ? ` Restore a backup: ${nameCommand('restore FILE')}` : ''
-  process.stderr.write(`${name in expected ? `${message}${advice}` : stack}\n`)
+  const { withoutControls } = await import('./core/text.js')
+  process.stderr.write(`${withoutControls(name in expected ? `${message}${advice}` : (stack ?? message))}\n`)
   process.exit(expected[name] ?? 1)
 })

@@ -65,6 +65,21 @@ t.test('nothing that may be a secret is repeated, and nothing that could steer a
   }
 })
 
+t.test('names that every object has are no flags, whatever the command', async (t) => {
+  for (const name of ['toString', 'constructor', '__proto__', 'valueOf', 'hasOwnProperty']) {
+    for (const argv of [[`--${name}=x`], ['keys', 'list', `--${name}=x`], ['keys', 'add', `--${name}`, 'x']]) {
+      t.match(readCommandLine(argv), { problems: [/there is no such flag/] }, argv.join(' '))
+    }
+  }
+})
+
+t.test('a flag in the place of a value is no value, and a switch takes none', async (t) => {
+  const forgotten = ['keys', 'add', '--name', '--role', 'admin']
+  t.match(readCommandLine(forgotten), { problems: [/takes no argument/, '--name: needs a value'] })
+  t.match(readCommandLine(['keys', 'add', '--name=--role']), { problems: [], order: { options: { name: '--role' } } })
+  t.match(readCommandLine(['keys', 'list', '--json=false']), { problems: ['--json: takes no value'] })
+})
+
 t.test('a flag that is not known does not hide the command behind it', async (t) => {
   t.match(readCommandLine(['--wibble', 'keys', 'list']), { order: { name: 'keys list' }, problems: [/^--wibble/] })
 })

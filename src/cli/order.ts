@@ -1,7 +1,7 @@
 // The commands beside serving: keys and people, over the database's own socket; backups and rules, which need no service.
 import { existsSync, realpathSync } from 'node:fs'
 import { request } from 'node:http'
-import { chatIdPattern, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
+import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
 import { roles } from '../access/role.js'
 import type { Order } from '../command.js'
 import { type Config, ConfigProblems, mayBeOpen } from '../config.js'
@@ -168,11 +168,18 @@ async function rotateKey(
 /** By id, or those of a name that are good still. */
 async function findKeys(call: Call, which: string, nameCommand: NameCommand): Promise<KeyList['keys']> {
   const { keys } = await call<KeyList>('GET', '/keys')
-  const found = keys.filter((key) => key.id === which || (key.name === which && key.state === 'live'))
+  // Whoever pastes the whole key means that one. It is not repeated, nor is what may be half of one.
+  const id = readKeyId(which) ?? which
+  const found = keys.filter((key) => key.id === id || (key.name === which && key.state === 'live'))
   if (found.length > 0) return found
+  const shown = /^[0-9a-f]{12}$/.test(id)
+    ? id
+    : flawOfName(which) === null && !which.startsWith('hpk_')
+      ? `of ${which}`
+      : 'like that'
   const nothing = keys.some(({ name }) => name === which)
     ? `${which} has no key that is good still`
-    : `There is no key ${which}`
+    : `There is no key ${shown}`
   throw new OrderRefused(`${nothing}; to see those there are: ${nameCommand('keys list')}`)
 }
 

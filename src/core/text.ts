@@ -275,6 +275,11 @@ export function isPlainLine(text: string): boolean {
 
 // -- as plain text: chats, the log, a terminal --------------------------------------------------------------------------
 
+/** A sentence of ours in which somebody's words may stand as they came: what would steer a terminal is written out. */
+export function withoutControls(text: string): string {
+  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)
+}
+
 /** What cannot be seen is written as \u{hex} or \{so much}, backslashes twice, and each line break has its mark. */
 export function visible(text: string): string {
   return write(text, `${breakMark}\n`, '\n')

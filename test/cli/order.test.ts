@@ -98,6 +98,29 @@ t.test('a command that cannot be understood is refused by what is wrong, and tou
   t.same(readdirSync(folder), [], 'no database was made')
 })
 
+t.test('a whole key that is pasted to revoke it is revoked, and never repeated', async (t) => {
+  const dbPath = newDatabase(t)
+  const key = await addKey(t, dbPath, 'bot', 'agent')
+  const { code, stdout, stderr } = await order(t, dbPath, 'keys', 'revoke', key)
+  t.match({ code, stderr }, { code: 0, stderr: /^Key \w+ of bot is revoked\.$/m })
+  t.notMatch(stdout + stderr, key)
+  t.match(await listKeys(t, dbPath), [{ name: 'bot', state: 'revoked' }])
+})
+
+t.test('what was typed does not steer the terminal when it is repeated', async (t) => {
+  const dbPath = newDatabase(t)
+  for (const args of [
+    ['policy', 'check', '/nowhere/\u001b[2J'],
+    ['--config', '/nowhere/\u001b[2J\u009b'],
+    ['--policy', '/nowhere/\u001b[2J'],
+    ['restore', '/nowhere/\u001b[2J'],
+  ]) {
+    const { stdout, stderr } = await run(t, [...args, '--db-path', dbPath])
+    t.match(stdout + stderr, 'nowhere', args.join(' '))
+    t.notMatch(stdout + stderr, /[\u001b\u009b]/)
+  }
+})
+
 t.test('the program itself prints the key alone, and ends a mistake with exit code 2 and a sentence', async (t) => {
   const made = await run(t, ['keys', 'add', '--name', 'bob', '--role', 'admin', '--db-path', newDatabase(t)])
   t.match(made, { code: 0, stdout: keyLine, stderr: /Keep it now/ })
@@ -111,7 +134,10 @@ t.test('the program itself prints the key alone, and ends a mistake with exit co
 const refused: [args: string[], sentence: RegExp][] = [
   [['keys', 'add', '--name', 'system', '--role', 'agent'], /'name' is reserved/],
   [['keys', 'add', '--name', 'telegram:5', '--role', 'agent'], /'name' must be 1 to 100 letters/],
-  [['keys', 'revoke', 'nobody'], /There is no key nobody/],
+  [['keys', 'revoke', 'nobody'], /There is no key of nobody; to see/],
+  [['keys', 'revoke', 'hpk_12ab_half'], /There is no key like that; to see/],
+  [['keys', 'revoke', `hpk_${'a'.repeat(12)}_${'b'.repeat(64)}`], /There is no key a{12}; to see/],
+  [['keys', 'rotate', 'x'.repeat(5000)], /There is no key like that; to see/],
   [['people', 'set', '--name', 'a/b'], /'name' must be/],
 ]
 t.test('a command that is refused says why with exit code 1, and makes no key', async (t) => {

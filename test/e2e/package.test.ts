@@ -63,7 +63,7 @@ t.test('the package holds what is needed, installs into an empty folder and work
   const refused = npx('keys', 'revoke', 'bob', '--db-path', dbPath)
   await t.rejects(refused, {
     code: 1,
-    stderr: `There is no key bob; to see those there are: npx holdpoint keys list --db-path ${dbPath}`,
+    stderr: `There is no key of bob; to see those there are: npx holdpoint keys list --db-path ${dbPath}`,
   })
   const program = await start(t, { file: bin })
   const { body, status } = await program.submit()
