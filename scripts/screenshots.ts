@@ -45,9 +45,7 @@ const pictures = [
   ['pending', 'phone', phone, 'light'],
   ['pending', 'phone-dark', phone, 'dark'],
   ['denied', 'desktop', desktop, 'light'],
-  ['denied', 'phone', phone, 'light'],
   ['hostile', 'desktop', desktop, 'light'],
-  ['hostile', 'phone', phone, 'light'],
   ['whitelist', 'desktop', desktop, 'dark'],
   ['list', 'desktop', desktop, 'light'],
 ] as const
