@@ -1,7 +1,7 @@
 // The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
-import { cut, visibleLine, withoutControls } from './core/text.js'
+import { shortLine, withoutControls } from './core/text.js'
 import { isPlain } from './policy/name.js'
 import type { Store } from './store/store.js'
 
@@ -119,7 +119,7 @@ function levelOf({ type, via, data }: AuditEvent): 'debug' | 'info' | 'warn' {
 const quiet = new Set<AuditEvent['type']>(['submitted', 'linked', 'notify_failed', 'rules_loaded'])
 
 function short(text: string): string {
-  return cut(visibleLine(text), 200)
+  return shortLine(text, 200)
 }
 
 /** As pino's isoTime, but the text is made once a millisecond, not once a line. */

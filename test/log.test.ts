@@ -55,7 +55,7 @@ t.test('a text that is too long for the line says that it was cut', async (t) =>
   const [line] = logged.filter(({ msg }) => /confirmation needed/.test(String(msg)))
   t.match(line, {
     description: /^Send x+… \\\{cut: \d+ more characters\}$/,
-    msg: /"Send x+… \\\{cut: \d+ more characters\}; see/,
+    msg: /"Send x+… \\\{cut: \d+ more characters\}"; see/,
   })
   t.ok(String(line!.msg).length < 500)
 })

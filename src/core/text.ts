@@ -295,6 +295,21 @@ export function quotedLine(text: string): string {
   return `"${visibleLine(text).replaceAll('"', '\\"')}"`
 }
 
+/** The beginning on a line, with how much is missing. However long it is, no more is looked at than could fit. */
+export function shortLine(text: string, limit: number): string {
+  return shorten(text, limit, visibleLine)
+}
+
+/** The same in quotes. */
+export function shortQuotedLine(text: string, limit: number): string {
+  return `"${shorten(text, limit, (part) => quotedLine(part).slice(1, -1))}"`
+}
+
+function shorten(text: string, limit: number, show: (part: string) => string): string {
+  const looked = text.slice(0, 2 * limit)
+  return cut(show(looked), limit, Infinity, text.length - looked.length)
+}
+
 /** JSON text, its strings made visible; with an indent, over several lines. */
 export function visibleJson(json: string, indent = 0): string {
   const layout = JSON.stringify(JSON.parse(json), null, indent)

@@ -4,7 +4,7 @@
 import type { AuditEvent } from '../audit/event.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation } from '../core/model.js'
-import { cut, quotedLine, visibleLine } from '../core/text.js'
+import { shortLine, shortQuotedLine } from '../core/text.js'
 import { isPlain } from '../policy/name.js'
 import type { Committed, Store } from '../store/store.js'
 
@@ -38,7 +38,7 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
     const requester = String(data.requester)
     const onBehalfOf = typeof data.on_behalf_of === 'string' ? data.on_behalf_of : null
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
-    const what = confirmation === undefined ? '' : `: ${cut(quotedLine(confirmation.description), maxShown)}`
+    const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
     log.warn(
       {
         id: confirmationId,
@@ -61,10 +61,10 @@ function confirmationIn({ writes }: Committed, id: string): Confirmation | undef
 }
 
 function short(text: string): string {
-  return cut(visibleLine(text), maxShown)
+  return shortLine(text, maxShown)
 }
 
 /** In quotes, unless it cannot be taken for more of the sentence. */
 function named(text: string): string {
-  return isPlain(text) && text !== '' ? cut(text, maxShown) : cut(quotedLine(text), maxShown)
+  return isPlain(text) && text !== '' ? short(text) : shortQuotedLine(text, maxShown)
 }
