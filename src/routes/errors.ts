@@ -408,7 +408,7 @@ export function toProblem(error: Error): Problem {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalid_request', 'The body is not as long as Content-Length says.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Problem('not_found', 'Nothing here has an id that long.')
+      return new Problem('not_found', 'Nothing here has an id or a name that long.')
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is not properly encoded.')
     case 'ECONNRESET':

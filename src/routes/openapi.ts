@@ -47,7 +47,8 @@ export function problemsOf({ method, schema, config }: Omit<Route, 'url'>): Prob
     ...(config?.rateLimit === false ? [] : (['flood_limited'] as const)),
     ...(isRead ? [] : (['not_json', 'ambiguous_json', 'unknown_field', 'body_too_large'] as const)),
     ...(isRead ? [] : (['unsupported_media_type', 'cross_origin', 'contended'] as const)),
-    ...('id' in shapeOf(schema?.params) ? (['not_found'] as const) : []),
+    // Also what has another name than an id may be too long for the router.
+    ...(Object.keys(shapeOf(schema?.params)).length > 0 ? (['not_found'] as const) : []),
     ...('cursor' in shapeOf(schema?.querystring) ? (['invalid_cursor'] as const) : []),
     ...(schema?.problems ?? []),
   ]

@@ -155,6 +155,19 @@ t.test('an operation lists its problems by status, each with all its codes', asy
   )
 })
 
+t.test('an id or a name that is longer than any is not found, and each operation that takes one says so', async (t) => {
+  const { call } = await build(t)
+  const { operations, follow } = await describe(t)
+  const withName = operations.filter(({ name }) => name.includes('{'))
+  t.ok(withName.some(({ name }) => name === 'PUT /people/{name}'))
+  for (const { name, described } of withName) {
+    const [method, path] = name.split(' ') as ['GET', string]
+    const answer = await call(method, path.replace(/\{\w+\}/, 'x'.repeat(3000)))
+    t.match(answer, { status: 404, body: { code: 'not_found', error: /id or a name that long/ } }, name)
+    t.match(JSON.stringify(follow(described.responses[404])), /"enum":\["not_found"\]/, name)
+  }
+})
+
 t.test('a full whitelist is a number to whoever adds to it, and a state to whoever decides', async (t) => {
   const { api } = await describe(t)
   const schemaOf = (path: string) =>
