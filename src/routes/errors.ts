@@ -64,12 +64,12 @@ export const problems = {
   unknown_field: {
     status: 400,
     title: 'Unknown field',
-    meaning: 'The body has a field that does not exist; `error` names the closest.',
+    meaning: 'The body has a field that does not exist; `error` lists those that do.',
   },
   unknown_parameter: {
     status: 400,
     title: 'Unknown parameter',
-    meaning: 'The query has a parameter that does not exist; `error` names the closest.',
+    meaning: 'The query has a parameter that does not exist; `error` lists those that do.',
   },
   invalid_request: {
     status: 400,

@@ -4,7 +4,7 @@ import { eventTypes } from '../audit/event.js'
 import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
-import { closestTo } from '../core/closest.js'
+import { nearTo } from '../core/closest.js'
 import { statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/text.js'
 import { flawOfWhen } from '../policy/when.js'
@@ -90,9 +90,9 @@ function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string
   if (code !== 'unrecognized_keys') return undefined
   const known = Object.keys((inst as unknown as z.ZodObject).shape)
   const [name] = keys as [string, ...string[]]
-  const closest = closestTo(name, known)
-  const advice = closest === undefined ? 'it takes none.' : `did you mean '${closest}'? It takes ${known.join(', ')}.`
-  return `There is no ${word} '${shorten(name)}' here; ${advice}`
+  const meant = nearTo(name, known)
+  const all = `takes ${known.length === 0 ? 'none' : known.join(', ')}.`
+  return `There is no ${word} '${shorten(name)}' here; ${meant === undefined ? 'it' : `did you mean '${meant}'? It`} ${all}`
 }
 
 /** For routes that say nothing of a query or a body. */
