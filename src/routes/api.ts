@@ -40,6 +40,8 @@ declare module 'fastify' {
     description?: string
     /** What it may refuse with, beside what follows from what it needs and takes; see problemsOf. */
     problems?: readonly ProblemCode[]
+    /** Refused without a key even while there is none and everyone is let in. */
+    alwaysKeyed?: boolean
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
   }

@@ -81,12 +81,20 @@ export function describeApi(routes: Route[], version: string): string {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:6000', description: 'Where it listens unless it is told otherwise.' }],
-    // Without a key while there is none.
+    // Without a key while none was ever made.
     security: [{ key: [] }, {}],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key: `hpk_...`.' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A key: `hpk_...`. It is needed as soon as the first one was ever made. Until then everyone is let in ' +
+            'without one where Holdpoint listens on loopback, and nobody where it listens on any other address.',
+        },
+      },
       parameters: Object.fromEntries([...parameters.values()].map((one) => [one.name, one])),
       headers,
       responses: {
@@ -135,6 +143,7 @@ function describeOperation(
     summary: schema.summary,
     description: schema.description === undefined ? whoMay : `${schema.description}\n\n${whoMay}`,
     ...(isOpen ? { security: [] } : {}),
+    ...(schema.alwaysKeyed === true ? { security: [{ key: [] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}

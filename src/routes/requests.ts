@@ -318,8 +318,9 @@ export const waitQuery = queryObject({
     .meta({
       type: 'number',
       minimum: 0,
-      maximum: maxWaitSeconds,
-      description: 'Hold the request until the confirmation is resolved or this many seconds are over.',
+      description:
+        'Hold the request until the confirmation is resolved or this many seconds are over; what is more than ' +
+        `${maxWaitSeconds} is clamped to that.`,
     }),
 })
 

@@ -198,6 +198,29 @@ t.test('the examples are what they are examples of', async (t) => {
   }
 })
 
+t.test('it says where a key is needed, and since when', async (t) => {
+  const { call } = await build(t)
+  const { api, operations } = await describe(t)
+  t.same(api.security, [{ key: [] }, {}])
+  t.match(api.components.securitySchemes.key.description, /first one.*loopback/)
+  const own = operations.flatMap(({ name, described: { security } }) =>
+    security === undefined ? [] : [[name, security]],
+  )
+  t.same(own, [
+    ['GET /health', []],
+    ['PUT /people/{name}', [{ key: [] }]],
+  ])
+  t.match(await call('GET', '/confirm'), { status: 200 }, 'while there is none')
+  t.match(await call('PUT', '/people/alice', {}), { status: 403, body: { code: 'forbidden' } }, 'even then')
+})
+
+t.test('what is clamped is not bounded', async (t) => {
+  const { api } = await describe(t)
+  const { wait } = api.components.parameters as Record<string, Json>
+  t.same(wait!.schema, { type: 'number', minimum: 0 })
+  t.match(wait!.description, `more than ${requests.maxWaitSeconds} is clamped`)
+})
+
 t.test('text, streams and answers without a body are described as what they are', async (t) => {
   const { api } = await describe(t)
   const answerOf = (path: string, status: number) => api.paths[path].get.responses[status] as Json
