@@ -15,7 +15,7 @@ import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
 import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
-import { noBody, noQuery } from './requests.js'
+import { maxValues, noBody, noQuery } from './requests.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -47,8 +47,6 @@ declare module 'fastify' {
   }
 }
 
-/** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
-const maxValues = 10_000
 /** Reading one below this takes no time worth waiting for. */
 const largeBody = 32 * 1024
 

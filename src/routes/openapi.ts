@@ -305,16 +305,16 @@ function createSchemas() {
     return inOrder(rest)
   }
 
-  function fit(direction: Direction, json: Json, { default: usual, examples }: Json = {}): void {
+  function fit(direction: Direction, json: Json, { default: usual, examples, maximum }: Json = {}): void {
     // Of what is transformed zod leaves these out, for they could be of what comes out. Ours are of what comes in.
     if (direction !== 'answer' && usual !== undefined) json.default = usual
     if (direction !== 'answer' && examples !== undefined) json.examples = examples
     // How a number is written in a query, and what the format says already.
     if (json.type !== 'string' || json.format === 'date-time') delete json.pattern
-    // Every name in JSON is a string, and every whole number is between these.
+    // Every name in JSON is a string, and every whole number is between these, unless it is said that others are refused.
     delete json.propertyNames
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
-    if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+    if (json.maximum === Number.MAX_SAFE_INTEGER && maximum === undefined) delete json.maximum
     // A list whose items are judged one by one names what they are.
     if (json.items instanceof z.ZodType) json.items = of(direction, json.items)
     // Clients must bear with fields that come later.

@@ -3,6 +3,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { statuses } from '../../src/core/model.js'
+import { comparisonNames } from '../../src/policy/when.js'
 import * as answers from '../../src/routes/answers.js'
 import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
 import * as requests from '../../src/routes/requests.js'
@@ -198,6 +199,76 @@ t.test('the examples are what they are examples of', async (t) => {
   }
 })
 
+t.test('a value that is refused is outside of what is described, and one that is taken is inside', async (t) => {
+  const { api, operations } = await describe(t)
+  const { Submission, BatchItem, GrantTerms, KeyTerms } = api.components.schemas as Record<string, Json>
+  const setPerson = operations.find(({ described }) => described.operationId === 'setPerson')!.described
+  const names = ['alice', 'Zoë 2', 'a', 'é'.repeat(100), 'é'.repeat(101), '', ' ', '-a', 'a-', 'a:b', 'a/b', 'a\nb']
+  const texts = ['a', ' a ', 'x'.repeat(1000), 'x'.repeat(1001), '', ' ', '\t\u00a0\n']
+  const ids = [
+    '1',
+    '9'.repeat(32),
+    '9'.repeat(33),
+    '',
+    '-1',
+    '1.0',
+    '\u0661',
+    'x',
+    0,
+    -1,
+    1.5,
+    2 ** 53 - 1,
+    2 ** 53,
+    null,
+    true,
+  ]
+  const paths = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, 1]))
+  const fields: [name: string, described: Json, taken: z.ZodType, values: unknown[]][] = [
+    ['KeyTerms name', KeyTerms!.properties.name, requests.keyBody.shape.name, names],
+    ['name in the path', setPerson.parameters[0].schema, requests.nameParams.shape.name, names],
+    ['action', Submission!.properties.action, requests.submitBody.shape.action, texts],
+    ['description', Submission!.properties.description, requests.submitBody.shape.description, texts.slice(4)],
+    ['requester', GrantTerms!.properties.requester, requests.grantBody.shape.requester, texts],
+    ['telegram_id', KeyTerms!.properties.telegram_id, requests.keyBody.shape.telegram_id, ids],
+    ['discord_id', KeyTerms!.properties.discord_id, requests.keyBody.shape.discord_id, ids],
+    [
+      'idempotency_key',
+      BatchItem!.properties.idempotency_key,
+      requests.batchItem.shape.idempotency_key,
+      ['a', '!~', '"a"', 'x'.repeat(255), 'x'.repeat(256), '', ' ', 'a b', 'é', '\x7f', 'a\n'],
+    ],
+    ['when', GrantTerms!.properties.when, requests.grantBody.shape.when, [0, 1, 20, 21].map(paths)],
+  ]
+  for (const [name, described, taken, values] of fields) {
+    t.equal(typeof described.description, name === 'name in the path' ? 'undefined' : 'string', name)
+    for (const value of values) {
+      const said = `${name} ${JSON.stringify(value).slice(0, 40)}`
+      t.equal(fits(described, value), taken.safeParse(value).success, said)
+    }
+  }
+})
+
+t.test('an Idempotency-Key is described as it is taken', async (t) => {
+  const { submit } = await build(t)
+  const { api } = await describe(t)
+  const { schema } = api.components.parameters['Idempotency-Key'] as Json
+  const [most, more] = ['x'.repeat(255), 'x'.repeat(256)]
+  for (const key of ['a', '"a"', 'a"b', most, `"${most}"`, more, `"${more}"`, 'a b', 'é']) {
+    const { status } = await submit({}, { 'idempotency-key': key })
+    t.equal(fits(schema as Json, key), status === 202, key.slice(0, 40))
+  }
+})
+
+t.test('limits that no schema can express are told in words', async (t) => {
+  const { api } = await describe(t)
+  const { Submission, GrantTerms } = api.components.schemas as Record<string, Json>
+  for (const { properties } of [Submission!, GrantTerms!]) {
+    t.match(properties.details.description, /64 levels deep.* 10000 values/)
+  }
+  for (const name of comparisonNames) t.match(GrantTerms!.properties.when.description, `\`${name}\``)
+  t.equal(Submission!.properties.callback_url.format, 'uri')
+})
+
 t.test('it says where a key is needed, and since when', async (t) => {
   const { call } = await build(t)
   const { api, operations } = await describe(t)
@@ -256,6 +327,12 @@ t.test(
     t.ok(app.hasRoute({ method: 'POST', url: route.url }))
   },
 )
+
+/** As a validator that takes patterns for Unicode, which JSON Schema asks for. */
+function fits({ pattern, ...described }: Json, value: unknown): boolean {
+  if (typeof value === 'string' && pattern !== undefined && !new RegExp(pattern, 'u').test(value)) return false
+  return z.fromJSONSchema(described).safeParse(value).success
+}
 
 function objectsIn(json: unknown): Json[] {
   if (typeof json !== 'object' || json === null) return []
