@@ -16,6 +16,7 @@ import type { Turnstile } from '../service/turnstile.js'
 import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
 import { maxValues, noBody, noQuery } from './requests.js'
+import type { ResponseHeader } from './response-headers.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -44,6 +45,8 @@ declare module 'fastify' {
     alwaysKeyed?: boolean
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
+    /** Headers that a success may have here. */
+    sends?: readonly ResponseHeader[]
   }
 }
 

@@ -4,9 +4,10 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { Document, isScalar, visit } from 'yaml'
 import { z } from 'zod'
 import { roles, rolesFor } from '../access/role.js'
-import { beforeRoutes, type ProblemCode, problemCodes, problems } from './errors.js'
+import { beforeRoutes, headersOf, type ProblemCode, problemCodes, problems } from './errors.js'
 import * as answers from './answers.js'
 import { idParams } from './requests.js'
+import { type ResponseHeader, responseHeaderNames, responseHeaders } from './response-headers.js'
 
 export type Route = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'>
 
@@ -96,7 +97,7 @@ export function describeApi(routes: Route[], version: string): string {
         },
       },
       parameters: Object.fromEntries([...parameters.values()].map((one) => [one.name, one])),
-      headers,
+      headers: responseHeaders,
       responses: {
         ...Object.fromEntries([...responses.values()].map(({ name, response }) => [name, response])),
         [otherwise]: describeProblems([...beforeRoutes], false, schemas),
@@ -155,7 +156,10 @@ function describeOperation(
         }),
     responses: {
       ...Object.fromEntries(
-        answersOf(schema).map(([status, answer]) => [status, describeAnswer(schemas.of('answer', answer), answer)]),
+        answersOf(schema).map(([status, answer]) => [
+          status,
+          describeAnswer(schemas.of('answer', answer), answer, schema.sends ?? []),
+        ]),
       ),
       ...Object.fromEntries(
         byStatus(problemsOf(route)).map(([status, codes]) => [
@@ -177,28 +181,26 @@ const problemType = 'application/problem+json'
 /** The answer with any other status: to what never got as far as a route. */
 const otherwise = 'Default'
 
-const headers = {
-  'Retry-After': { description: 'In how many seconds to try again.', schema: { type: 'integer', minimum: 1 } },
-  'WWW-Authenticate': { description: 'That a key is asked for, as a bearer token.', schema: { type: 'string' } },
-}
-
-/** The headers that come with some problems, by their status. */
-const headersWith: Partial<Record<number, (keyof typeof headers)[]>> = {
-  401: ['WWW-Authenticate'],
-  429: ['Retry-After'],
-  503: ['Retry-After'],
-}
-
 function answersOf({ response }: FastifySchema): [status: string, answer: z.ZodType][] {
   return Object.entries(response as Record<string, z.ZodType>)
 }
 
 /** What an answer is called by its status is its own description, or that of what it refers to. */
-function describeAnswer({ description, contentMediaType, ...schema }: Json, answer: z.ZodType): Json {
-  const said = description ?? z.globalRegistry.get(answer)?.description
-  if (schema.type === 'null') return { description: said }
+function describeAnswer(
+  { description, contentMediaType, ...schema }: Json,
+  answer: z.ZodType,
+  sends: readonly ResponseHeader[],
+): Json {
+  const said = { description: description ?? z.globalRegistry.get(answer)?.description, ...referToHeaders(sends) }
+  if (schema.type === 'null') return said
   const type = contentMediaType ?? (schema.type === 'string' ? 'text/plain' : 'application/json')
-  return { description: said, content: { [type as string]: { schema } } }
+  return { ...said, content: { [type as string]: { schema } } }
+}
+
+function referToHeaders(sends: readonly ResponseHeader[]): Json {
+  const names = responseHeaderNames.filter((name) => sends.includes(name))
+  if (names.length === 0) return {}
+  return { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }
 }
 
 function byStatus(codes: ProblemCode[]): [status: number, codes: ProblemCode[]][] {
@@ -207,12 +209,9 @@ function byStatus(codes: ProblemCode[]): [status: number, codes: ProblemCode[]][
 }
 
 function describeProblems(codes: ProblemCode[], onConfirmation: boolean, schemas: Schemas): Json {
-  const names = headersWith[problems[codes[0]!].status]
   return {
     description: `${codes.map((code) => problems[code].title).join('; ')}.`,
-    ...(names === undefined
-      ? {}
-      : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }),
+    ...referToHeaders(codes.flatMap(headersOf)),
     content: { [problemType]: { schema: schemas.of('answer', answers.problemWith(codes, onConfirmation)) } },
   }
 }

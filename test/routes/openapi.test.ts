@@ -7,7 +7,7 @@ import { comparisonNames } from '../../src/policy/when.js'
 import * as answers from '../../src/routes/answers.js'
 import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
 import * as requests from '../../src/routes/requests.js'
-import { build, flawOfProblem } from '../support.js'
+import { build, flawOfHeaders, flawOfProblem } from '../support.js'
 
 type Json = Record<string, any>
 
@@ -283,6 +283,51 @@ t.test('it says where a key is needed, and since when', async (t) => {
   ])
   t.match(await call('GET', '/confirm'), { status: 200 }, 'while there is none')
   t.match(await call('PUT', '/people/alice', {}), { status: 403, body: { code: 'forbidden' } }, 'even then')
+})
+
+t.test('a header that some answers have is declared where it is sent, and nowhere else', async (t) => {
+  const { operations, follow, api } = await describe(t)
+  const headersOf = (operationId: string, status: number | 'default') => {
+    const { described } = operations.find((one) => one.described.operationId === operationId)!
+    return Object.keys(follow(described.responses[status]).headers ?? {})
+  }
+  const ofSubmission = ['Idempotency-Replayed', 'Preference-Applied', 'RateLimit', 'RateLimit-Policy']
+  t.same(headersOf('submitConfirmation', 200), ofSubmission)
+  t.same(headersOf('submitConfirmation', 202), ofSubmission)
+  t.same(headersOf('submitConfirmation', 409), ['Retry-After'], 'denied_before')
+  t.same(headersOf('submitConfirmation', 429), ['RateLimit', 'RateLimit-Policy', 'Retry-After'])
+  t.same(headersOf('getConfirmation', 200), ['Preference-Applied'])
+  t.same(headersOf('claimConfirmation', 200), ['Idempotency-Replayed'])
+  t.same(headersOf('claimConfirmation', 409), [])
+  t.same(headersOf('reportConfirmation', 200), ['Idempotency-Replayed'])
+  t.same(headersOf('listConfirmations', 200), [])
+  t.same(headersOf('listConfirmations', 401), ['WWW-Authenticate'])
+  t.same(headersOf('listConfirmations', 429), ['Retry-After'])
+  t.same(headersOf('listConfirmations', 503), ['Retry-After'])
+  t.same(headersOf('listConfirmations', 'default'), ['Allow'])
+  for (const [name, { description, schema }] of Object.entries<Json>(api.components.headers)) {
+    t.match(description, /\.$/, name)
+    t.ok(['string', 'integer'].includes(schema.type), name)
+  }
+})
+
+t.test('a refusal has none of the headers of the answer that was asked for', async (t) => {
+  const { call, submit } = await build(t)
+  const prefer = { prefer: 'wait=0' }
+  const { headers } = await submit({}, prefer)
+  t.match(headers, { 'preference-applied': 'wait=0', 'ratelimit-policy': String, ratelimit: String })
+  for (const refused of [await call('GET', '/confirm/x', undefined, prefer), await submit({ details: 5 }, prefer)]) {
+    t.ok(refused.status >= 400)
+    t.notOk('preference-applied' in refused.headers)
+    t.notOk('ratelimit' in refused.headers)
+  }
+})
+
+t.test('every test of a route fails for a header that the route does not declare', async (t) => {
+  const sent = { 'content-type': 'text/plain', 'retry-after': 1, 'x-colour': 'red' }
+  t.equal(flawOfHeaders(sent, ['Retry-After', 'X-Colour']), null)
+  t.equal(flawOfHeaders(sent, ['Retry-After']), 'it does not declare the header x-colour')
+  t.equal(flawOfHeaders(sent, []), 'it does not declare the header retry-after, x-colour')
 })
 
 t.test('what is clamped is not bounded', async (t) => {
