@@ -14,7 +14,7 @@ import { type Config, readInvocation } from '../src/config.js'
 import { sha256 } from '../src/core/digest.js'
 import { readRules } from '../src/policy/file.js'
 import * as answers from '../src/routes/answers.js'
-import { beforeRoutes, extrasOf, type ProblemCode, problems } from '../src/routes/errors.js'
+import { beforeRoutes, extrasOf, headersOf, type ProblemCode, problems } from '../src/routes/errors.js'
 import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
 import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite.js'
@@ -261,15 +261,36 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
 }
 
 function flawOfAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
-  if (payload !== null && typeof payload !== 'string') return null
   const isJson = String(reply.getHeader('content-type')).includes('json')
   const { schema } = routeOptions
-  if (reply.statusCode >= 400) return isJson ? flawOfProblem(routeOptions, JSON.parse(payload!)) : null
+  const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
+  const flaw = problem === null ? null : flawOfProblem(routeOptions, problem)
+  if (flaw !== null) return flaw
   // Pages are checked by what they show.
   if (schema === undefined) return null
+  const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
+  const undeclared = flawOfHeaders(reply.getHeaders(), sends)
+  if (undeclared !== null || problem !== null) return undeclared
   const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
-  return isJson ? flawOfFields(answer, JSON.parse(payload!)) : null
+  return isJson && typeof payload === 'string' ? flawOfFields(answer, JSON.parse(payload)) : null
+}
+
+/** What goes with every answer, or is about the connection, or for what stands in between. */
+const commonHeaders = [
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'x-accel-buffering',
+  'x-content-type-options',
+]
+
+/** A header that is sent is declared, by the route for its answers and by the code for problems. */
+export function flawOfHeaders(sent: object, declared: readonly string[]): string | null {
+  const known = [...commonHeaders, ...declared.map((name) => name.toLowerCase())]
+  const others = Object.keys(sent).filter((name) => !known.includes(name))
+  return others.length === 0 ? null : `it does not declare the header ${others.join(', ')}`
 }
 
 /** Everything in a problem follows from its code: its extras, and whether its status is a state or the number. */

@@ -68,7 +68,7 @@ export const maxExpirySeconds = 315_360_000
 export const maxOverlapSeconds = 2_592_000
 
 /** How chats write the ids of people; a group's has a minus. */
-export const chatIdPattern = /^\d{1,32}$/
+export const chatIdPattern = /^[0-9]{1,32}$/
 
 /** Names that the service itself signs with, and that stand for nobody. */
 const reserved = new Set(['system', 'whitelist', 'local', 'unknown', 'anonymous'].map(skeleton))
@@ -76,10 +76,13 @@ const reserved = new Set(['system', 'whitelist', 'local', 'unknown', 'anonymous'
 const unseen = /\p{DI}/u
 const namePattern = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N} ._@+-]{0,98}[\p{L}\p{M}\p{N}.])?$/u
 
+/** The same for those who read, and for those who describe it as JSON Schema. */
+export const nameRule =
+  'must be 1 to 100 letters, digits, spaces and . _ @ + -, and begin and end with a letter or a digit'
+export const nameForm = { maxLength: 100, pattern: namePattern.source }
+
 /** Why nobody can be called that, or null. */
 export function flawOfName(name: string): string | null {
-  if (!namePattern.test(name) || unseen.test(name)) {
-    return 'must be 1 to 100 letters, digits, spaces and . _ @ + -, and begin and end with a letter or a digit'
-  }
+  if (!namePattern.test(name) || unseen.test(name)) return nameRule
   return reserved.has(skeleton(name)) ? 'is reserved for the service itself' : null
 }

@@ -3,14 +3,6 @@
 /** None of ours is nearly as long, and comparing costs the product of both lengths. */
 const maxCompared = 60
 
-/** Undefined if there is none at all. What holds the name, or is held by it, is closer than what takes few changes. */
-export function closestTo(name: string, known: readonly string[]): string | undefined {
-  const meant = name.slice(0, maxCompared).toLowerCase()
-  const isPart = (one: string) => meant.length > 1 && (one.includes(meant) || meant.includes(one))
-  const distance = (one: string) => editsBetween(meant, one) - (isPart(one) ? maxCompared : 0)
-  return known.map((one) => ({ one, distance: distance(one) })).toSorted((a, b) => a.distance - b.distance)[0]?.one
-}
-
 /** One that may well have been mistyped or cut short as this; undefined if none is near. */
 export function nearTo(name: string, known: readonly string[]): string | undefined {
   const meant = name.slice(0, maxCompared).toLowerCase()

@@ -14,6 +14,9 @@ import {
   readTruth,
 } from './nodes.js'
 
+/** All that a value may be compared by, and whether all that a * stands for must pass. */
+export const comparisonNames = [...operators, 'every'] as const
+
 export function readWhen(node: Node, key: Node, complain: Complain): Read<Condition[]> {
   const hint = '`when` needs at least one condition, such as `amount: { at_most: 100 }`'
   if (!isMap(node) || node.items.length === 0) return void complain(key, hint)
@@ -31,8 +34,7 @@ function readCondition({ name: path, key, value }: Entry, complain: Complain): R
     const scalar = readScalar(value, `\`${path}\``, complain)
     return scalar === undefined ? undefined : createCondition(path, steps, [{ operator: 'equals', value: scalar }])
   }
-  const known = [...operators, 'every'] as const
-  const found = entriesOf(value, known, complain, 'comparison')
+  const found = entriesOf(value, comparisonNames, complain, 'comparison')
   const comparisons = operators.flatMap((operator) => {
     const entry = found.get(operator)
     return entry === undefined ? [] : [readComparison(operator, entry, complain)]
@@ -76,8 +78,8 @@ function readComparison(operator: Comparison['operator'], entry: Entry, complain
 }
 
 /** So many conditions are enough for an entry, and so much text: every request it might cover is held against them. */
-const maxConditions = 20
-const maxWhen = 2000
+export const maxConditions = 20
+export const maxWhen = 2000
 
 /** Why this is no `when`, if so: the first mistake in it. */
 export function flawOfWhen(when: Record<string, unknown>): string | null {

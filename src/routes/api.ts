@@ -15,7 +15,8 @@ import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
 import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
-import { noBody, noQuery } from './requests.js'
+import { maxValues, noBody, noQuery } from './requests.js'
+import type { ResponseHeader } from './response-headers.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -40,13 +41,15 @@ declare module 'fastify' {
     description?: string
     /** What it may refuse with, beside what follows from what it needs and takes; see problemsOf. */
     problems?: readonly ProblemCode[]
+    /** Refused without a key even while there is none and everyone is let in. */
+    alwaysKeyed?: boolean
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
+    /** Headers that a success may have here. */
+    sends?: readonly ResponseHeader[]
   }
 }
 
-/** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
-const maxValues = 10_000
 /** Reading one below this takes no time worth waiting for. */
 const largeBody = 32 * 1024
 

@@ -43,6 +43,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
         known: requests.submitHeaders,
         body: requests.submitBody,
         response: { 202: answers.held, 200: answers.settled },
+        sends: ['Idempotency-Replayed', 'Preference-Applied', 'RateLimit', 'RateLimit-Policy'],
         problems: answers.submissionProblems,
       },
     },
@@ -127,6 +128,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
         querystring: requests.waitQuery,
         known: requests.waitHeaders,
         response: { 200: answers.found },
+        sends: ['Preference-Applied'],
       },
     },
     async (request, reply) => {
@@ -241,6 +243,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
         known: requests.keyHeaders,
         body: requests.claimBody,
         response: { 200: answers.claimed },
+        sends: ['Idempotency-Replayed'],
         problems: [
           'not_yours',
           'not_approved',
@@ -271,6 +274,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
         known: requests.keyHeaders,
         body: requests.reportBody,
         response: { 200: answers.closed },
+        sends: ['Idempotency-Replayed'],
         problems: ['not_yours', 'not_claimed', 'already_reported', 'key_reused'],
       },
     },

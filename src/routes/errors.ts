@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
 import { stringifyInert } from '../core/json.js'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
+import { type ResponseHeader, responseHeaderNames } from './response-headers.js'
 import { OutcomeUnknown, StoreDisplaced, StoreUnavailable } from '../store/store.js'
 
 type HttpCode =
@@ -52,6 +53,8 @@ interface ProblemRow {
   meaning: string
   /** With a question mark: not in every answer with this code. */
   extra?: readonly (Extra | `${Extra}?`)[]
+  /** Beside Retry-After, which follows from the rest. */
+  headers?: readonly ResponseHeader[]
 }
 
 export const problems = {
@@ -64,12 +67,12 @@ export const problems = {
   unknown_field: {
     status: 400,
     title: 'Unknown field',
-    meaning: 'The body has a field that does not exist; `error` names the closest.',
+    meaning: 'The body has a field that does not exist; `error` lists those that do.',
   },
   unknown_parameter: {
     status: 400,
     title: 'Unknown parameter',
-    meaning: 'The query has a parameter that does not exist; `error` names the closest.',
+    meaning: 'The query has a parameter that does not exist; `error` lists those that do.',
   },
   invalid_request: {
     status: 400,
@@ -117,6 +120,7 @@ export const problems = {
     status: 401,
     title: 'Unauthorized',
     meaning: 'No key, or one that is not known or no longer good; or no such link.',
+    headers: ['WWW-Authenticate'],
   },
   forbidden: { status: 403, title: 'Forbidden', meaning: "The key's role does not allow this." },
   not_yours: { status: 403, title: 'Not yours', meaning: 'Only whoever submitted it may cancel, claim and report it.' },
@@ -147,6 +151,7 @@ export const problems = {
     status: 405,
     title: 'Method not allowed',
     meaning: 'The path takes other methods; `Allow` lists them.',
+    headers: ['Allow'],
   },
   request_timeout: { status: 408, title: 'Request timeout', meaning: 'The request took too long to arrive.' },
   already_resolved: {
@@ -241,6 +246,7 @@ export const problems = {
     title: 'Too many confirmations',
     meaning: 'This action had its confirmations for now; see `Retry-After`.',
     extra: ['max', 'remaining', 'window_seconds', 'retry_after_seconds'],
+    headers: ['RateLimit', 'RateLimit-Policy'],
   },
   too_many_open: {
     status: 429,
@@ -302,6 +308,13 @@ export function extrasOf(code: ProblemCode): { name: Extra; isSure: boolean }[] 
   return extra.map((one) => ({ name: one.replace('?', '') as Extra, isSure: !one.endsWith('?') }))
 }
 
+/** Which headers an answer with this code may have, of those that not every answer has. */
+export function headersOf(code: ProblemCode): ResponseHeader[] {
+  const { status, headers = [] }: ProblemRow = problems[code]
+  const isTimed = status === 503 || extrasOf(code).some(({ name }) => name === 'retry_after_seconds')
+  return isTimed ? [...headers, 'Retry-After'] : [...headers]
+}
+
 /** What a route throws to answer with a problem. */
 export class Problem extends Error {
   override name = 'Problem'
@@ -331,7 +344,10 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   // Also where the guard was never asked.
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-  if (status === 401) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
+  const own = headersOf(problem.code)
+  if (own.includes('WWW-Authenticate')) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
+  // What the route has said of the answer that it was about to give is not true of this one.
+  for (const name of responseHeaderNames) if (!own.includes(name)) void reply.removeHeader(name)
   const body = `${stringifyInert(problemBody(problem, reply.request.id))}\n`
   return reply.code(status).type('application/problem+json').send(body)
 }
@@ -408,7 +424,7 @@ export function toProblem(error: Error): Problem {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalid_request', 'The body is not as long as Content-Length says.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Problem('not_found', 'Nothing here has an id that long.')
+      return new Problem('not_found', 'Nothing here has an id or a name that long.')
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is not properly encoded.')
     case 'ECONNRESET':

@@ -166,7 +166,8 @@ export function answerUnknown(app: Api, routes: Route[]): void {
   const limit = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {}
   app.setNotFoundHandler(limit, (request, reply) => {
     const path = request.url.split('?', 1)[0]!
-    const known = [...paths.values()].find(({ pattern }) => pattern.test(path))
+    // As in routing, a path that is spelt out goes before one with an id in its place.
+    const known = paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path))
     if (known === undefined) {
       throw new Problem('no_such_route', 'There is nothing at this path; GET /openapi.yaml lists what there is.')
     }

@@ -138,6 +138,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
         body: requests.personBody,
         response: { 200: answers.person },
         problems: ['name_taken'],
+        alwaysKeyed: true,
       },
     },
     async (request) => {

@@ -4,9 +4,10 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { Document, isScalar, visit } from 'yaml'
 import { z } from 'zod'
 import { roles, rolesFor } from '../access/role.js'
-import { beforeRoutes, type ProblemCode, problemCodes, problems } from './errors.js'
+import { beforeRoutes, headersOf, type ProblemCode, problemCodes, problems } from './errors.js'
 import * as answers from './answers.js'
 import { idParams } from './requests.js'
+import { type ResponseHeader, responseHeaderNames, responseHeaders } from './response-headers.js'
 
 export type Route = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'>
 
@@ -47,7 +48,8 @@ export function problemsOf({ method, schema, config }: Omit<Route, 'url'>): Prob
     ...(config?.rateLimit === false ? [] : (['flood_limited'] as const)),
     ...(isRead ? [] : (['not_json', 'ambiguous_json', 'unknown_field', 'body_too_large'] as const)),
     ...(isRead ? [] : (['unsupported_media_type', 'cross_origin', 'contended'] as const)),
-    ...('id' in shapeOf(schema?.params) ? (['not_found'] as const) : []),
+    // Also what has another name than an id may be too long for the router.
+    ...(Object.keys(shapeOf(schema?.params)).length > 0 ? (['not_found'] as const) : []),
     ...('cursor' in shapeOf(schema?.querystring) ? (['invalid_cursor'] as const) : []),
     ...(schema?.problems ?? []),
   ]
@@ -80,14 +82,22 @@ export function describeApi(routes: Route[], version: string): string {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:6000', description: 'Where it listens unless it is told otherwise.' }],
-    // Without a key while there is none.
+    // Without a key while none was ever made.
     security: [{ key: [] }, {}],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key: `hpk_...`.' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A key: `hpk_...`. It is needed as soon as the first one was ever made. Until then everyone is let in ' +
+            'without one where Holdpoint listens on loopback, and nobody where it listens on any other address.',
+        },
+      },
       parameters: Object.fromEntries([...parameters.values()].map((one) => [one.name, one])),
-      headers,
+      headers: responseHeaders,
       responses: {
         ...Object.fromEntries([...responses.values()].map(({ name, response }) => [name, response])),
         [otherwise]: describeProblems([...beforeRoutes], false, schemas),
@@ -134,6 +144,7 @@ function describeOperation(
     summary: schema.summary,
     description: schema.description === undefined ? whoMay : `${schema.description}\n\n${whoMay}`,
     ...(isOpen ? { security: [] } : {}),
+    ...(schema.alwaysKeyed === true ? { security: [{ key: [] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}
@@ -145,7 +156,10 @@ function describeOperation(
         }),
     responses: {
       ...Object.fromEntries(
-        answersOf(schema).map(([status, answer]) => [status, describeAnswer(schemas.of('answer', answer), answer)]),
+        answersOf(schema).map(([status, answer]) => [
+          status,
+          describeAnswer(schemas.of('answer', answer), answer, schema.sends ?? []),
+        ]),
       ),
       ...Object.fromEntries(
         byStatus(problemsOf(route)).map(([status, codes]) => [
@@ -167,28 +181,26 @@ const problemType = 'application/problem+json'
 /** The answer with any other status: to what never got as far as a route. */
 const otherwise = 'Default'
 
-const headers = {
-  'Retry-After': { description: 'In how many seconds to try again.', schema: { type: 'integer', minimum: 1 } },
-  'WWW-Authenticate': { description: 'That a key is asked for, as a bearer token.', schema: { type: 'string' } },
-}
-
-/** The headers that come with some problems, by their status. */
-const headersWith: Partial<Record<number, (keyof typeof headers)[]>> = {
-  401: ['WWW-Authenticate'],
-  429: ['Retry-After'],
-  503: ['Retry-After'],
-}
-
 function answersOf({ response }: FastifySchema): [status: string, answer: z.ZodType][] {
   return Object.entries(response as Record<string, z.ZodType>)
 }
 
 /** What an answer is called by its status is its own description, or that of what it refers to. */
-function describeAnswer({ description, contentMediaType, ...schema }: Json, answer: z.ZodType): Json {
-  const said = description ?? z.globalRegistry.get(answer)?.description
-  if (schema.type === 'null') return { description: said }
+function describeAnswer(
+  { description, contentMediaType, ...schema }: Json,
+  answer: z.ZodType,
+  sends: readonly ResponseHeader[],
+): Json {
+  const said = { description: description ?? z.globalRegistry.get(answer)?.description, ...referToHeaders(sends) }
+  if (schema.type === 'null') return said
   const type = contentMediaType ?? (schema.type === 'string' ? 'text/plain' : 'application/json')
-  return { description: said, content: { [type as string]: { schema } } }
+  return { ...said, content: { [type as string]: { schema } } }
+}
+
+function referToHeaders(sends: readonly ResponseHeader[]): Json {
+  const names = responseHeaderNames.filter((name) => sends.includes(name))
+  if (names.length === 0) return {}
+  return { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }
 }
 
 function byStatus(codes: ProblemCode[]): [status: number, codes: ProblemCode[]][] {
@@ -197,12 +209,9 @@ function byStatus(codes: ProblemCode[]): [status: number, codes: ProblemCode[]][
 }
 
 function describeProblems(codes: ProblemCode[], onConfirmation: boolean, schemas: Schemas): Json {
-  const names = headersWith[problems[codes[0]!].status]
   return {
     description: `${codes.map((code) => problems[code].title).join('; ')}.`,
-    ...(names === undefined
-      ? {}
-      : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }),
+    ...referToHeaders(codes.flatMap(headersOf)),
     content: { [problemType]: { schema: schemas.of('answer', answers.problemWith(codes, onConfirmation)) } },
   }
 }
@@ -295,16 +304,16 @@ function createSchemas() {
     return inOrder(rest)
   }
 
-  function fit(direction: Direction, json: Json, { default: usual, examples }: Json = {}): void {
+  function fit(direction: Direction, json: Json, { default: usual, examples, maximum }: Json = {}): void {
     // Of what is transformed zod leaves these out, for they could be of what comes out. Ours are of what comes in.
     if (direction !== 'answer' && usual !== undefined) json.default = usual
     if (direction !== 'answer' && examples !== undefined) json.examples = examples
     // How a number is written in a query, and what the format says already.
     if (json.type !== 'string' || json.format === 'date-time') delete json.pattern
-    // Every name in JSON is a string, and every whole number is between these.
+    // Every name in JSON is a string, and every whole number is between these, unless it is said that others are refused.
     delete json.propertyNames
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
-    if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+    if (json.maximum === Number.MAX_SAFE_INTEGER && maximum === undefined) delete json.maximum
     // A list whose items are judged one by one names what they are.
     if (json.items instanceof z.ZodType) json.items = of(direction, json.items)
     // Clients must bear with fields that come later.

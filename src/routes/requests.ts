@@ -1,18 +1,20 @@
 // What comes in, in zod, once: requests are validated by it, types are inferred from it, openapi.yaml is written from it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
+import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, nameForm, nameRule } from '../access/key.js'
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
-import { closestTo } from '../core/closest.js'
+import { nearTo } from '../core/closest.js'
 import { statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/text.js'
-import { flawOfWhen } from '../policy/when.js'
+import { flawOfWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
 const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
 const maxReason = 10_000
 const maxDepth = 64
+/** More than a person reads before deciding. Every value costs time and memory, so they are counted before parsing. */
+export const maxValues = 10_000
 /** How many submissions or decisions one request may hold. */
 const maxMany = 100
 
@@ -29,6 +31,8 @@ const atMost = (field: string, max: number, schema: z.ZodString) =>
     ? schema
     : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
 
+const trimmed = 'Trimmed; it must not be blank.'
+
 const required = (field: string, max = Infinity) =>
   atMost(
     field,
@@ -40,7 +44,9 @@ const required = (field: string, max = Infinity) =>
       })
       .trim()
       .min(1, `Field '${field}' is required`),
-  ).superRefine(wellFormed(field))
+  )
+    .superRefine(wellFormed(field))
+    .meta({ pattern: String.raw`\S`, description: trimmed })
 
 const optional = (field: string, max = Infinity) =>
   atMost(field, max, z.string(`Field '${field}' must be a string`)).superRefine(wellFormed(field))
@@ -78,6 +84,7 @@ const jsonObject = (field: string) =>
     .meta({ type: 'object', additionalProperties: {} })
 
 const details = jsonObject('details')
+const detailsBounds = `At most ${maxDepth} levels deep; the whole body has at most ${maxValues} values.`
 
 const reason = optional('reason', maxReason)
 
@@ -90,9 +97,9 @@ function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string
   if (code !== 'unrecognized_keys') return undefined
   const known = Object.keys((inst as unknown as z.ZodObject).shape)
   const [name] = keys as [string, ...string[]]
-  const closest = closestTo(name, known)
-  const advice = closest === undefined ? 'it takes none.' : `did you mean '${closest}'? It takes ${known.join(', ')}.`
-  return `There is no ${word} '${shorten(name)}' here; ${advice}`
+  const meant = nearTo(name, known)
+  const all = `takes ${known.length === 0 ? 'none' : known.join(', ')}.`
+  return `There is no ${word} '${shorten(name)}' here; ${meant === undefined ? 'it' : `did you mean '${meant}'? It`} ${all}`
 }
 
 /** For routes that say nothing of a query or a body. */
@@ -102,7 +109,7 @@ export const noBody = bodyObject({}).optional()
 export const submitBody = bodyObject({
   action: required('action', maxName),
   description: required('description'),
-  details: details.default({}),
+  details: details.default({}).meta({ description: detailsBounds }),
   requester: personName('requester')
     .optional()
     .meta({ default: 'agent', description: "With a key it is the key's owner, and this no more than a comment." }),
@@ -125,7 +132,7 @@ export const submitBody = bodyObject({
     }),
   callback_url: optional('callback_url')
     .optional()
-    .meta({ description: 'Where the resolved record is POSTed, signed after Standard Webhooks.' }),
+    .meta({ format: 'uri', description: 'Where the resolved record is POSTed, signed after Standard Webhooks.' }),
 }).meta({
   id: 'Submission',
   description: 'An action that a person is to confirm.',
@@ -143,10 +150,10 @@ export const submitBody = bodyObject({
 
 /** What an Idempotency-Key may be: what a header can carry and a person can read. */
 const maxKey = 255
-export const flawOfKey = (key: string): string | null =>
-  key.length >= 1 && key.length <= maxKey && /^[\x21-\x7e]+$/.test(key)
-    ? null
-    : `must be 1 to ${maxKey} visible ASCII characters`
+const keyCharacters = `[!-~]{1,${maxKey}}`
+const keyPattern = new RegExp(`^${keyCharacters}$`)
+const keyForm = `1 to ${maxKey} visible ASCII characters`
+export const flawOfKey = (key: string): string | null => (keyPattern.test(key) ? null : `must be ${keyForm}`)
 
 /** One of a batch: the header of a submission has its place inside. */
 export const batchItem = submitBody
@@ -157,7 +164,12 @@ export const batchItem = submitBody
         if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${flaw}` })
       })
       .optional()
-      .meta({ description: 'As the header `Idempotency-Key` of a submission alone.' }),
+      .meta({
+        minLength: 1,
+        maxLength: maxKey,
+        pattern: keyPattern.source,
+        description: `As the header \`Idempotency-Key\` of a submission alone, without quotes: ${keyForm}.`,
+      }),
   })
   .meta({ id: 'BatchItem', description: 'One submission of a batch.' })
 
@@ -289,13 +301,20 @@ export const grantBody = bodyObject({
     .min(1, "Field 'session_key' must not be empty; leave it out to cover everyone")
     .optional()
     .meta({ description: 'Leave it out to cover everyone.' }),
-  requester: required('requester', maxName).optional().meta({ description: 'Leave it out to cover whoever asks.' }),
-  when: when
+  requester: required('requester', maxName)
     .optional()
-    .meta({ description: 'Conditions on the details, as in the rules. Leave it out to cover whatever they are.' }),
-  details: details
-    .optional()
-    .meta({ description: 'Covers only requests whose details are equal to these as a whole.' }),
+    .meta({ description: `Leave it out to cover whoever asks. ${trimmed}` }),
+  when: when.optional().meta({
+    minProperties: 1,
+    maxProperties: maxConditions,
+    description:
+      'Conditions on the details, as in the rules: by the path to a value, what it is to equal, or an object of ' +
+      `${comparisonNames.map((name) => `\`${name}\``).join(', ')}. At most ${maxWhen} characters. Leave it out to cover ` +
+      'whatever the details are; beside `details`, both must fit.',
+  }),
+  details: details.optional().meta({
+    description: `Covers only requests whose details are equal to these as a whole. ${detailsBounds}`,
+  }),
   ttl_seconds: positive('ttl_seconds', maxTtlSeconds).optional(),
   max_uses: positive('max_uses', 1_000_000_000).optional(),
   reason: reason.optional(),
@@ -318,8 +337,9 @@ export const waitQuery = queryObject({
     .meta({
       type: 'number',
       minimum: 0,
-      maximum: maxWaitSeconds,
-      description: 'Hold the request until the confirmation is resolved or this many seconds are over.',
+      description:
+        'Hold the request until the confirmation is resolved or this many seconds are over; what is more than ' +
+        `${maxWaitSeconds} is clamped to that.`,
     }),
 })
 
@@ -331,7 +351,10 @@ export const keyHeaders = z.object({
   'Idempotency-Key': z
     .string()
     .optional()
-    .meta({ description: 'The same requester, key and payload get the first answer again.' }),
+    .meta({
+      pattern: `^(${keyCharacters}|"${keyCharacters}")$`,
+      description: `The same requester, key and payload get the first answer again. ${keyForm}, with or without quotes around.`,
+    }),
 })
 
 export const submitHeaders = waitHeaders.extend(keyHeaders.shape)
@@ -340,20 +363,25 @@ export const streamHeaders = z.object({
   'Last-Event-ID': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
 })
 
-const ownerName = required('name').superRefine((name, context) => {
-  const flaw = flawOfName(name)
-  if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
-})
+const ownerName = required('name')
+  .superRefine((name, context) => {
+    const flaw = flawOfName(name)
+    if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
+  })
+  .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })
 
 const chatId = (field: string) => {
   // A group's id has a minus, and a group is nobody. A number may have more digits than it can hold.
   const error = `Field '${field}' must be a person's id, a text of 1 to 32 digits, or null`
+  const text = z.string().meta({ pattern: chatIdPattern.source })
+  const number = z.number().refine(Number.isSafeInteger, error)
   return z
-    .union([z.string(), z.number().refine(Number.isSafeInteger, error)], { error })
+    .union([text, number.meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER })], { error })
     .transform(String)
     .pipe(z.string().regex(chatIdPattern, error))
     .nullable()
     .optional()
+    .meta({ description: 'Best sent as text: a number is refused where it has more digits than it can hold.' })
 }
 
 const personFields = { telegram_id: chatId('telegram_id'), discord_id: chatId('discord_id') }

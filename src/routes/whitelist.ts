@@ -38,7 +38,9 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         operationId: 'addGrant',
         tag: 'whitelist',
         summary: 'Let an action pass without asking',
-        description: 'Adding the same again sets its terms anew.',
+        description:
+          'A request is covered if it meets every bound of an entry: `session_key`, `requester`, and, where both are given, ' +
+          '`when` as well as `details`. Adding the same again sets its terms anew.',
         body: requests.grantBody,
         response: {
           201: answers.grant.meta({ description: 'The new whitelist entry.' }),

@@ -229,6 +229,9 @@ t.test('paths and methods that fit nothing get a clear answer', async (t) => {
   const wrong = await call('PUT', '/confirm/x/approve')
   t.match(wrong, { status: 405, body: { code: 'method_not_allowed', error: /POST/ } })
   t.equal(wrong.headers.allow, 'POST')
+  const spelt = await call('PUT', '/confirm/batch')
+  t.match(spelt, { status: 405, body: { code: 'method_not_allowed', error: 'This path takes POST.' } })
+  t.equal(spelt.headers.allow, 'POST', 'and not what takes an id in that place')
   const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
   t.match(await call('GET', '/confirm/%zz'), { status: 400, headers, body: { code: 'invalid_request' } })
   t.equal((await app.inject({ method: 'HEAD', url: '/health' })).statusCode, 200)

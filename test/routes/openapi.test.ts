@@ -3,10 +3,11 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { statuses } from '../../src/core/model.js'
+import { comparisonNames } from '../../src/policy/when.js'
 import * as answers from '../../src/routes/answers.js'
 import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
 import * as requests from '../../src/routes/requests.js'
-import { build, flawOfProblem } from '../support.js'
+import { build, flawOfHeaders, flawOfProblem } from '../support.js'
 
 type Json = Record<string, any>
 
@@ -155,6 +156,19 @@ t.test('an operation lists its problems by status, each with all its codes', asy
   )
 })
 
+t.test('an id or a name that is longer than any is not found, and each operation that takes one says so', async (t) => {
+  const { call } = await build(t)
+  const { operations, follow } = await describe(t)
+  const withName = operations.filter(({ name }) => name.includes('{'))
+  t.ok(withName.some(({ name }) => name === 'PUT /people/{name}'))
+  for (const { name, described } of withName) {
+    const [method, path] = name.split(' ') as ['GET', string]
+    const answer = await call(method, path.replace(/\{\w+\}/, 'x'.repeat(3000)))
+    t.match(answer, { status: 404, body: { code: 'not_found', error: /id or a name that long/ } }, name)
+    t.match(JSON.stringify(follow(described.responses[404])), /"enum":\["not_found"\]/, name)
+  }
+})
+
 t.test('a full whitelist is a number to whoever adds to it, and a state to whoever decides', async (t) => {
   const { api } = await describe(t)
   const schemaOf = (path: string) =>
@@ -183,6 +197,144 @@ t.test('the examples are what they are examples of', async (t) => {
   for (const [name, { examples }] of withExamples) {
     for (const example of examples) t.same(schemas[name]!.parse(example), example, name)
   }
+})
+
+t.test('a value that is refused is outside of what is described, and one that is taken is inside', async (t) => {
+  const { api, operations } = await describe(t)
+  const { Submission, BatchItem, GrantTerms, KeyTerms } = api.components.schemas as Record<string, Json>
+  const setPerson = operations.find(({ described }) => described.operationId === 'setPerson')!.described
+  const names = ['alice', 'Zoë 2', 'a', 'é'.repeat(100), 'é'.repeat(101), '', ' ', '-a', 'a-', 'a:b', 'a/b', 'a\nb']
+  const texts = ['a', ' a ', 'x'.repeat(1000), 'x'.repeat(1001), '', ' ', '\t\u00a0\n']
+  const ids = [
+    '1',
+    '9'.repeat(32),
+    '9'.repeat(33),
+    '',
+    '-1',
+    '1.0',
+    '\u0661',
+    'x',
+    0,
+    -1,
+    1.5,
+    2 ** 53 - 1,
+    2 ** 53,
+    null,
+    true,
+  ]
+  const paths = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, 1]))
+  const fields: [name: string, described: Json, taken: z.ZodType, values: unknown[]][] = [
+    ['KeyTerms name', KeyTerms!.properties.name, requests.keyBody.shape.name, names],
+    ['name in the path', setPerson.parameters[0].schema, requests.nameParams.shape.name, names],
+    ['action', Submission!.properties.action, requests.submitBody.shape.action, texts],
+    ['description', Submission!.properties.description, requests.submitBody.shape.description, texts.slice(4)],
+    ['requester', GrantTerms!.properties.requester, requests.grantBody.shape.requester, texts],
+    ['telegram_id', KeyTerms!.properties.telegram_id, requests.keyBody.shape.telegram_id, ids],
+    ['discord_id', KeyTerms!.properties.discord_id, requests.keyBody.shape.discord_id, ids],
+    [
+      'idempotency_key',
+      BatchItem!.properties.idempotency_key,
+      requests.batchItem.shape.idempotency_key,
+      ['a', '!~', '"a"', 'x'.repeat(255), 'x'.repeat(256), '', ' ', 'a b', 'é', '\x7f', 'a\n'],
+    ],
+    ['when', GrantTerms!.properties.when, requests.grantBody.shape.when, [0, 1, 20, 21].map(paths)],
+  ]
+  for (const [name, described, taken, values] of fields) {
+    t.equal(typeof described.description, name === 'name in the path' ? 'undefined' : 'string', name)
+    for (const value of values) {
+      const said = `${name} ${JSON.stringify(value).slice(0, 40)}`
+      t.equal(fits(described, value), taken.safeParse(value).success, said)
+    }
+  }
+})
+
+t.test('an Idempotency-Key is described as it is taken', async (t) => {
+  const { submit } = await build(t)
+  const { api } = await describe(t)
+  const { schema } = api.components.parameters['Idempotency-Key'] as Json
+  const [most, more] = ['x'.repeat(255), 'x'.repeat(256)]
+  for (const key of ['a', '"a"', 'a"b', most, `"${most}"`, more, `"${more}"`, 'a b', 'é']) {
+    const { status } = await submit({}, { 'idempotency-key': key })
+    t.equal(fits(schema as Json, key), status === 202, key.slice(0, 40))
+  }
+})
+
+t.test('limits that no schema can express are told in words', async (t) => {
+  const { api } = await describe(t)
+  const { Submission, GrantTerms } = api.components.schemas as Record<string, Json>
+  for (const { properties } of [Submission!, GrantTerms!]) {
+    t.match(properties.details.description, /64 levels deep.* 10000 values/)
+  }
+  for (const name of comparisonNames) t.match(GrantTerms!.properties.when.description, `\`${name}\``)
+  t.equal(Submission!.properties.callback_url.format, 'uri')
+})
+
+t.test('it says where a key is needed, and since when', async (t) => {
+  const { call } = await build(t)
+  const { api, operations } = await describe(t)
+  t.same(api.security, [{ key: [] }, {}])
+  t.match(api.components.securitySchemes.key.description, /first one.*loopback/)
+  const own = operations.flatMap(({ name, described: { security } }) =>
+    security === undefined ? [] : [[name, security]],
+  )
+  t.same(own, [
+    ['GET /health', []],
+    ['PUT /people/{name}', [{ key: [] }]],
+  ])
+  t.match(await call('GET', '/confirm'), { status: 200 }, 'while there is none')
+  t.match(await call('PUT', '/people/alice', {}), { status: 403, body: { code: 'forbidden' } }, 'even then')
+})
+
+t.test('a header that some answers have is declared where it is sent, and nowhere else', async (t) => {
+  const { operations, follow, api } = await describe(t)
+  const headersOf = (operationId: string, status: number | 'default') => {
+    const { described } = operations.find((one) => one.described.operationId === operationId)!
+    return Object.keys(follow(described.responses[status]).headers ?? {})
+  }
+  const ofSubmission = ['Idempotency-Replayed', 'Preference-Applied', 'RateLimit', 'RateLimit-Policy']
+  t.same(headersOf('submitConfirmation', 200), ofSubmission)
+  t.same(headersOf('submitConfirmation', 202), ofSubmission)
+  t.same(headersOf('submitConfirmation', 409), ['Retry-After'], 'denied_before')
+  t.same(headersOf('submitConfirmation', 429), ['RateLimit', 'RateLimit-Policy', 'Retry-After'])
+  t.same(headersOf('getConfirmation', 200), ['Preference-Applied'])
+  t.same(headersOf('claimConfirmation', 200), ['Idempotency-Replayed'])
+  t.same(headersOf('claimConfirmation', 409), [])
+  t.same(headersOf('reportConfirmation', 200), ['Idempotency-Replayed'])
+  t.same(headersOf('listConfirmations', 200), [])
+  t.same(headersOf('listConfirmations', 401), ['WWW-Authenticate'])
+  t.same(headersOf('listConfirmations', 429), ['Retry-After'])
+  t.same(headersOf('listConfirmations', 503), ['Retry-After'])
+  t.same(headersOf('listConfirmations', 'default'), ['Allow'])
+  for (const [name, { description, schema }] of Object.entries<Json>(api.components.headers)) {
+    t.match(description, /\.$/, name)
+    t.ok(['string', 'integer'].includes(schema.type), name)
+  }
+})
+
+t.test('a refusal has none of the headers of the answer that was asked for', async (t) => {
+  const { call, submit } = await build(t)
+  const prefer = { prefer: 'wait=0' }
+  const { headers } = await submit({}, prefer)
+  t.match(headers, { 'preference-applied': 'wait=0', 'ratelimit-policy': String, ratelimit: String })
+  for (const refused of [await call('GET', '/confirm/x', undefined, prefer), await submit({ details: 5 }, prefer)]) {
+    t.ok(refused.status >= 400)
+    t.notOk('preference-applied' in refused.headers)
+    t.notOk('ratelimit' in refused.headers)
+  }
+})
+
+t.test('every test of a route fails for a header that the route does not declare', async (t) => {
+  const sent = { 'content-type': 'text/plain', 'retry-after': 1, 'x-colour': 'red' }
+  t.equal(flawOfHeaders(sent, ['Retry-After', 'X-Colour']), null)
+  t.equal(flawOfHeaders(sent, ['Retry-After']), 'it does not declare the header x-colour')
+  t.equal(flawOfHeaders(sent, []), 'it does not declare the header retry-after, x-colour')
+})
+
+t.test('what is clamped is not bounded', async (t) => {
+  const { api } = await describe(t)
+  const { wait } = api.components.parameters as Record<string, Json>
+  t.same(wait!.schema, { type: 'number', minimum: 0 })
+  t.match(wait!.description, `more than ${requests.maxWaitSeconds} is clamped`)
 })
 
 t.test('text, streams and answers without a body are described as what they are', async (t) => {
@@ -220,6 +372,12 @@ t.test(
     t.ok(app.hasRoute({ method: 'POST', url: route.url }))
   },
 )
+
+/** As a validator that takes patterns for Unicode, which JSON Schema asks for. */
+function fits({ pattern, ...described }: Json, value: unknown): boolean {
+  if (typeof value === 'string' && pattern !== undefined && !new RegExp(pattern, 'u').test(value)) return false
+  return z.fromJSONSchema(described).safeParse(value).success
+}
 
 function objectsIn(json: unknown): Json[] {
   if (typeof json !== 'object' || json === null) return []

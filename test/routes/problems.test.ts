@@ -198,6 +198,7 @@ const provocations: Record<string, Record<string, Provocation>> = {
   },
   'DELETE /keys/{id}': { not_found: ({ call }) => call('DELETE', '/keys/nothing') },
   'PUT /people/{name}': {
+    not_found: ({ call }) => call('PUT', `/people/${'x'.repeat(3000)}`),
     async name_taken(service) {
       const { root } = await giveKeys(service, { root: 'admin' })
       return root('PUT', `/people/${encodeURIComponent('r\u043e\u043et')}`)

@@ -96,7 +96,7 @@ const misspelt: [method: 'POST' | 'PUT' | 'DELETE', url: string, body: object, c
   ['POST', '/keys/x/rotate', { overlap: 60 }, 'overlap_seconds'],
   ['PUT', '/people/x', { telegram: '1' }, 'telegram_id'],
 ]
-t.test('a field that does not exist is refused, with the closest there is, and nothing is done', async (t) => {
+t.test('a field that does not exist is refused, with the one that was likely meant, and nothing is done', async (t) => {
   const { call, events } = await build(t)
   for (const [method, url, body, closest] of misspelt) {
     const answer = await call(method, url, body)
@@ -114,6 +114,24 @@ t.test('a field that does not exist is refused, with the closest there is, and n
     { id: 'x', status_code: 400, body: { code: 'unknown_field', error: /did you mean 'reason'\?/ } },
   ])
   t.same(await events(), [])
+})
+
+t.test('where nothing there is comes near, all there is is listed and nothing suggested', async (t) => {
+  const { call } = await build(t)
+  const submission = { action: 'a', description: 'd' }
+  for (const [url, body, listed] of [
+    ['/confirm', { ...submission, zzz: 1 }, /^There is no field 'zzz' here; it takes action, description, details, /],
+    ['/confirm/x/deny', { x: 1 }, /^There is no field 'x' here; it takes denier, reason\.$/],
+    ['/confirm/x/approve', { remember: { scope: 'global', zzz: 1 } }, /'zzz' here; it takes scope, ttl_seconds, /],
+  ] as const) {
+    t.match(await call('POST', url, body), { status: 400, body: { code: 'unknown_field', error: listed } }, url)
+  }
+  for (const [url, listed] of [
+    ['/audit?zzz=1', /^There is no query parameter 'zzz' here; it takes status, action, /],
+    ['/health?zzz=1', /^There is no query parameter 'zzz' here; it takes none\.$/],
+  ] as const) {
+    t.match(await call('GET', url), { status: 400, body: { code: 'unknown_parameter', error: listed } }, url)
+  }
 })
 
 t.test('what is missing is said before what does not exist, and that before what is wrong with the rest', async (t) => {

@@ -111,6 +111,15 @@ t.test('conditions that cannot be read are met by nothing', async (t) => {
   }
 })
 
+t.test('a grant with conditions and exact details covers what meets both', async (t) => {
+  const covers = (when: string) =>
+    findCover([{ ...base, when, details: '{"a":1}' }], { ...request('send_mail'), details: '{"a":1}' }, 1) !== undefined
+  t.ok(covers('{"a":{"at_most":1}}'))
+  t.notOk(covers('{"a":{"at_most":0}}'))
+  const grant = { ...base, when: '{"a":{"at_most":1}}', details: '{"a":1}' }
+  t.equal(findCover([grant], { ...request('send_mail'), details: '{"a":0}' }, 1), undefined)
+})
+
 t.test('a grant for exactly these details covers no others', async (t) => {
   const grant = { ...base, details: '{"a":1,"b":{"c":[],"d":null}}' }
   const covers = (details: string) => findCover([grant], { ...request('send_mail'), details }, 1) === grant
