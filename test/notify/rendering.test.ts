@@ -198,7 +198,8 @@ t.test('for whom it says it acts is told as what nobody has verified', async (t)
   t.equal(discord({}).field('On behalf of (not verified)'), undefined)
 })
 
-const cutMark = /\\\{cut: \d+ more characters\}$/
+/** What an agent writes has its backslash doubled. */
+const cutMark = /(?<!\\)\\\{cut: \d+ more characters\}$/
 
 t.test('how long a long text is stands beside it', async (t) => {
   const notice = { description: 'line\n'.repeat(30), details: JSON.stringify({ long: 'x'.repeat(400) }) }
