@@ -316,7 +316,11 @@ export function visibleJson(json: string, indent = 0): string {
   return layout.replace(/"(?:[^"\\]|\\.)*"/g, (string) => quotedLine(JSON.parse(string) as string))
 }
 
+/** Words of ASCII with a space between them, and no backslash: most texts. They are shown as they stand. */
+const plainWords = /^[!-[\]-~]+(?: [!-[\]-~]+)*$/
+
 function write(text: string, lineBreak: string, afterGap: string): string {
+  if (plainWords.test(text)) return text
   return piecesOf(text)
     .map((piece) => {
       switch (piece.kind) {

@@ -350,6 +350,21 @@ t.test('text that fits is not cut; text that does not says how much is missing, 
   t.equal(cut('a\nb', 400, 2), 'a\nb')
 })
 
+t.test('words of ASCII are one piece of text, which is why they are shown as they stand', async (t) => {
+  const word = fc.string({
+    unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+    minLength: 1,
+  })
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1 }), (words) => {
+      const text = words.join(' ').replaceAll('\\', '/')
+      t.same(piecesOf(text), [{ kind: 'text', text }])
+      t.equal(visibleLine(text), text)
+    }),
+  )
+  for (const text of [' a', 'a ', 'a\nb', 'a\\', `a${' '.repeat(41)}b`, 'ä\u00ad']) t.not(visibleLine(text), text)
+})
+
 t.test('the beginning of a text on a line is closed by its quotes, and says all that is missing', async (t) => {
   t.equal(shortLine('a\nb', 20), 'a\\nb')
   t.equal(shortQuotedLine('say "a"', 20), '"say \\"a\\""')
