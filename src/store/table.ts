@@ -44,12 +44,13 @@ export interface Table<W, R = W> {
   read(row: SqlValue[], from?: number): R
 }
 
-/** `more`: columns of an insert that are not the record's to know, and follow it. */
+/** Called twice, so that the record's type is given and the columns' types are found. */
 export function describe<W, R = W>() {
   return <C extends Record<string, Column<W>>>(description: {
     name: string
     key: (keyof C & string)[]
     columns: C
+    /** Columns that an insert takes behind those of the record, which knows nothing of them. */
     more?: string[]
     toRecord: (row: RowOf<C>) => R
   }): Table<W, R> => {

@@ -180,6 +180,30 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   )
 })
 
+t.test('what was unfinished before there was a due time has one', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  migrate(old, 5)
+  const insert = old.prepare(`INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline,
+      resolved_at, resolved_via, resolved_by, execution, claim_by, claimed_at, report_by, digest, action, requester,
+      session_key, description, details)
+    VALUES (?, 1, ?, 300, 1000, 3000, ?, 'http', '', ?, ?, ?, ?, '', 'a', 'bot', '', 'd', '{}')`)
+  for (const row of [
+    ['waits', 'pending', null, null, null, null, null],
+    ['unclaimed', 'approved', 2000, 'unclaimed', 4000, null, null],
+    ['claimed', 'approved', 2000, 'claimed', 4000, 2500, 5000],
+    ['unreported', 'approved', 2000, 'unreported', 4000, 2500, 2600],
+    ['denied', 'denied', 2000, null, null, null, null],
+  ])
+    insert.run(...row)
+  old.close()
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const ids = (await store.confirmations.due(9000, 10)).map(({ id }) => id)
+  t.same(ids, ['waits', 'unclaimed', 'claimed'], 'the longest due first')
+  t.equal(await store.confirmations.nextDue(), 3000)
+})
+
 t.test('a vote that said in one word what it lets pass says it in full', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')
   const old = new Database(path)
