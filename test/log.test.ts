@@ -90,7 +90,7 @@ t.test('where the description cannot be read any more, the line is still written
   )
   const data = { action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) }
   const event = { seq: 1, type: 'notified' as const, at: 1, actor: 'system:outbox', via: 'log' as const, data }
-  tell({ writes: [], events: [{ ...event, confirmationId: 'c1' }] })
+  tell({ writes: [], quotas: [], events: [{ ...event, confirmationId: 'c1' }] })
   await until(() => lines.length > 0)
   t.same(lines, [
     'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',

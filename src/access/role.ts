@@ -21,6 +21,8 @@ export type Permission = keyof typeof permitted
 export interface Caller {
   name: string | null
   role: Role | null
+  /** The key they came with. */
+  keyId?: string
 }
 
 /** Everyone, while the service is open. */

@@ -6,11 +6,15 @@ export interface RateLimit {
   windowMs: number
 }
 
-export interface Standing {
-  allowed: boolean
+export interface Quota {
   remaining: number
   /** Milliseconds until the next slot frees; 0 while none is taken. */
   resetMs: number
+}
+
+/** Of an attempt to take some: whether there was room. */
+export interface Taken extends Quota {
+  allowed: boolean
 }
 
 interface Hits {
@@ -20,7 +24,7 @@ interface Hits {
 
 export class SlidingWindow {
   // Hits are kept this long: no window may be longer.
-  #keptMs: number
+  readonly #keptMs: number
   // In order of the latest hit, so that idle keys gather at the front.
   #keys = new Map<string, Hits>()
 
@@ -28,55 +32,32 @@ export class SlidingWindow {
     this.#keptMs = keptMs
   }
 
-  get keptMs(): number {
-    return this.#keptMs
-  }
-
   get size(): number {
     return this.#keys.size
   }
 
   /** Takes a slot if one is free, or several if all of them are. */
-  take(key: string, now: number, limit: RateLimit, count = 1): Standing {
+  take(key: string, now: number, limit: RateLimit, count = 1): Taken {
     this.#forgetIdle(now)
-    const standing = this.peek(key, now, limit, count)
-    if (!standing.allowed) return standing
+    const found = this.peek(key, now, limit, count)
+    if (!found.allowed) return found
     for (let taken = 0; taken < count; taken++) this.#add(key, now)
-    const isFirst = standing.remaining === limit.max
+    const isFirst = found.remaining === limit.max
     return {
       allowed: true,
-      remaining: standing.remaining - count,
-      resetMs: isFirst ? limit.windowMs : standing.resetMs,
+      remaining: found.remaining - count,
+      resetMs: isFirst ? limit.windowMs : found.resetMs,
     }
   }
 
   /** How the key stands, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
-  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Standing {
+  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Taken {
     const hits = this.#current(key, now)
     const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
     const used = hits === undefined ? 0 : hits.times.length - first
     const missing = Math.min(used, Math.max(1, used + count - max))
     const resetMs = used === 0 ? 0 : hits!.times[first + missing - 1]! + windowMs - now
     return { allowed: used + count <= max, remaining: Math.max(0, max - used), resetMs }
-  }
-
-  /** Keeps hits longer from now on. The earlier ones, up to and including `until`, are given, oldest first. */
-  lengthen(keptMs: number, until: number, earlier: Iterable<{ key: string; at: number }>): void {
-    if (keptMs <= this.#keptMs) return
-    this.#keptMs = keptMs
-    const known = this.#keys
-    this.#keys = new Map()
-    for (const { key, at } of earlier) this.#add(key, at)
-    for (const [key, { times }] of known) for (const at of times) if (at > until) this.#add(key, at)
-  }
-
-  /** Returns a slot that was taken at `at` and came to nothing. */
-  giveBack(key: string, at: number): void {
-    const hits = this.#keys.get(key)
-    if (hits === undefined) return
-    const index = hits.times.lastIndexOf(at)
-    if (index >= hits.first) hits.times.splice(index, 1)
-    if (count(hits) === 0) this.#keys.delete(key)
   }
 
   #add(key: string, at: number): void {
@@ -108,10 +89,6 @@ export class SlidingWindow {
       this.#keys.delete(key)
     }
   }
-}
-
-function count(hits: Hits): number {
-  return hits.times.length - hits.first
 }
 
 /** The place of the first hit after this time. */

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../access/role.js'
 import { refuse } from '../core/refusal.js'
 import type { By } from '../service/people.js'
+import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
@@ -151,8 +152,9 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
   )
 }
 
-function byOf({ name }: Caller): By {
-  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http', isAnyone: name === null }
+function byOf(caller: Caller): By {
+  const { name } = caller
+  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http', authority: authorityOf(caller) }
 }
 
 function keyView(key: Key, now: number) {

@@ -8,6 +8,7 @@ import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { flawOfVoter } from '../core/vote.js'
 import type { Decided, Decision, Remember, Voter } from '../service/decide.js'
 import type { KeyHolder } from '../service/people.js'
+import { type Authority, authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import { durations, unanswered } from '../web/always.js'
 import { recordedApproval } from '../web/approvals.js'
@@ -133,7 +134,7 @@ export async function pageRoutes(
         }
         const { voter, confirmation } = await seenBy(caller, request)
         if (!may(caller, 'decide')) await auth.reject(request, forbidden, voter.by, { via: 'page' })
-        const decision = readDecision(fields, confirmation, voter, 'page')
+        const decision = readDecision(fields, confirmation, voter, authorityOf(caller), 'page')
         const result = isRefusal(decision) ? decision : await service.decide(request.params.id, decision)
         return answer(request, reply, result, fields, () => seenBy(caller, request))
       })
@@ -156,7 +157,7 @@ export async function pageRoutes(
         const target = { via: 'link' as const, id: link.confirmationId }
         await auth.reject(request, { ...forbidden, sentence: obstacle! }, voter.by, target)
       }
-      const decision = readDecision(fields, confirmation, voter, 'link')
+      const decision = readDecision(fields, confirmation, voter, null, 'link')
       const result = isRefusal(decision) ? decision : await service.decideByLink(link, decision)
       return answer(request, reply, result, fields, async () => seenThrough(await findLink(request), pathOf(request)))
     })
@@ -324,7 +325,13 @@ const noSuchLink = refuse(
   'There is no such link. Take the one from the message, or sign in with a key.',
 )
 
-function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, via: Via): Decision | Refusal {
+function readDecision(
+  fields: Fields,
+  confirmation: Confirmation,
+  voter: Voter,
+  authority: Authority,
+  via: Via,
+): Decision | Refusal {
   const { verdict: choice = '', typed } = fields
   // Browsers send line breaks as two characters.
   const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
@@ -347,7 +354,7 @@ function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, 
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, authority, via }
 }
 
 /** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */

@@ -4,12 +4,14 @@ import type { z } from 'zod'
 import { statusOf } from '../core/confirmation.js'
 import type { Caller } from '../access/role.js'
 import type { Confirmation } from '../core/model.js'
+import { authorityOf } from '../service/settle.js'
 import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
 import { flawOfKey, type submitBody } from './requests.js'
 
 /** Whoever has a key asks in its owner's name; another in the body is no more than a comment. */
-export function toAsked(body: z.output<typeof submitBody>, key: string | null, { name }: Caller): Asked {
+export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
+  const { name } = caller
   const given = body.requester
   const requester = name ?? given ?? 'agent'
   const submission = {
@@ -23,7 +25,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, {
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
-  return { submission, key, isProven: name !== null }
+  return { submission, key, isProven: name !== null, authority: authorityOf(caller) }
 }
 
 /** The Idempotency-Key, which the draft wants in quotes and most clients send without. */

@@ -1,5 +1,6 @@
 // /whitelist: the grants that let an action pass without asking.
 import { canonical } from '../core/json.js'
+import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import type { Cursors } from './cursor.js'
@@ -61,6 +62,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         reason: body.reason?.trim() || null,
         by: caller.name ?? nameOr(body.granted_by, 'api'),
         isProven: caller.name !== null,
+        authority: authorityOf(caller),
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
@@ -82,7 +84,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     },
     async ({ params, body, caller }) => {
       const by = caller.name ?? nameOr(body?.revoked_by, 'api')
-      const { grant } = granted(await service.revoke(params.id, by, caller.name !== null, 'http'))
+      const { grant } = granted(await service.revoke(params.id, by, authorityOf(caller), 'http'))
       return grantView(grant)
     },
   )

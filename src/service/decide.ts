@@ -12,10 +12,9 @@ import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
-import { keyOwner, keyReused } from './idempotency.js'
-import type { People } from './people.js'
+import { idempotencyCaller, keyReused } from './idempotency.js'
 import { only, type Present } from './present.js'
-import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
+import { type Authority, authorityOf, type Proposal, rejection, replaceInTime, settle, unknown } from './settle.js'
 
 export interface DecideDeps {
   store: Store
@@ -24,7 +23,6 @@ export interface DecideDeps {
   hide: Hide
   /** What counts of it now. */
   counted: (confirmation: Confirmation) => Confirmation
-  people: Pick<People, 'isOpen'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -38,6 +36,7 @@ export interface Decision {
   remember: Remember | null
   typed: string | null
   voter: Voter
+  authority: Authority
   via: Via
 }
 
@@ -83,41 +82,40 @@ interface Deed {
   about: Record<string, unknown>
 }
 
-export function createDecide({ store, present, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
-  /** `isProven`: whoever does this has shown who they are, and does not live on everyone being let in. */
+export function createDecide({ store, present, grants, hide, counted, approvalMs, reportMs }: DecideDeps) {
   function change<T>(
     id: string,
-    isProven: boolean,
-    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+    authority: Authority,
+    rule: (found: Confirmation, now: number) => Proposal<T> | Promise<Proposal<T>>,
   ) {
-    const attempt = async () => {
+    const propose = async () => {
       const { found, now } = await present(() => store.confirmations.get(id), only)
       return found === undefined ? { answer: unknown(id) } : rule(counted(found), now)
     }
-    return settle<T>(store, attempt, isProven ? undefined : people.isOpen)
+    return settle<T>(store, authority, propose)
   }
 
   function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(id, decision.voter.isProven, (found, now) => prepare(found, decision, now))
+    return change<Decided>(id, decision.authority, (found, now) => prepare(found, decision, now))
   }
 
   /** The same by a link, which is spent with it. */
   function decideByLink({ hash, confirmationId }: Link, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(confirmationId, decision.voter.isProven, async (found, now) => {
-      const attempt = await prepare(found, decision, now)
-      if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
+    return change<Decided>(confirmationId, decision.authority, async (found, now) => {
+      const proposal = await prepare(found, decision, now)
+      if (isRefusal(proposal.answer) || proposal.change === undefined) return proposal
       const link = await store.links.get(hash)
       if (link === undefined || link.usedAt !== null) {
         const sentence = 'This link has been used, and a link is good for one decision.'
         return { answer: refuse('link_used', sentence, { status: 'pending' }) }
       }
       const record = { ...link, version: link.version + 1, usedAt: now }
-      attempt.change.writes.push({ kind: 'link', expect: link.version, record })
-      return attempt
+      proposal.change.writes.push({ kind: 'link', expect: link.version, record })
+      return proposal
     })
   }
 
-  async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
+  async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Proposal<Decided>> {
     const { verdict, reason, typed, voter, via } = decision
     const remember = decision.remember === null ? null : remembered(found, decision.remember, voter, now)
     const confirmation = castVote(found, { verdict, reason, remember, typed, at: now, via, ...voter }, approvalMs)
@@ -134,7 +132,15 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     const details = isExact ? canonical(JSON.parse(found.details)) : null
     const scope = { action: found.action, sessionKey, requester, when: null, details }
     const { ttlSeconds } = decision.remember!
-    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by: voter.by, isProven: voter.isProven }
+    const asked = {
+      ...scope,
+      ttlSeconds,
+      maxUses: null,
+      reason,
+      by: voter.by,
+      isProven: voter.isProven,
+      authority: decision.authority,
+    }
     const prepared = await grants.prepare(asked, now, via, found.id)
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
@@ -188,7 +194,7 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
 
   function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about }: Deed) {
     return own<Executed>(id, caller, via, async (found, now) => {
-      const owner = keyOwner(found.requester, caller.role !== null)
+      const owner = idempotencyCaller(found.requester, caller.role !== null)
       const keyed = key === null ? undefined : await store.idempotency.get(owner, key)
       if (keyed !== undefined) {
         if (keyed.fingerprint !== fingerprint) return { answer: keyReused(keyed.confirmationId) }
@@ -219,9 +225,9 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     id: string,
     caller: Caller,
     via: Via,
-    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+    rule: (found: Confirmation, now: number) => Proposal<T> | Promise<Proposal<T>>,
   ) {
-    return change<T>(id, caller.role !== null, (found, now) => {
+    return change<T>(id, authorityOf(caller), (found, now) => {
       if (isOwn(caller, found)) return rule(found, now)
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
       const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)

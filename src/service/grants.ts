@@ -17,7 +17,7 @@ import {
   type Scope,
 } from '../whitelist/grant.js'
 import type { People } from './people.js'
-import { type Attempt, rejection, settle } from './settle.js'
+import { type Authority, type Proposal, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
   ttlSeconds: number | null
@@ -26,6 +26,7 @@ export interface GrantRequest extends Scope {
   by: string
   /** That name is proven. */
   isProven: boolean
+  authority: Authority
 }
 
 /** A grant that may be given: what to write, and the one that stood. */
@@ -46,7 +47,7 @@ export function createGrants(
 ) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
-    const attempt = async () => {
+    const propose = async () => {
       const now = clock.now()
       const prepared = await prepare(asked, now, via, null)
       if ('answer' in prepared) return prepared
@@ -55,11 +56,11 @@ export function createGrants(
       if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
       return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
     }
-    return settle<{ grant: Grant; created: boolean }>(store, attempt, asked.isProven ? undefined : people.isOpen)
+    return settle<{ grant: Grant; created: boolean }>(store, asked.authority, propose)
   }
 
-  async function revoke(id: string, by: string, isProven: boolean, via: Via): Promise<{ grant: Grant } | Refusal> {
-    const attempt = async (): Promise<Attempt<{ grant: Grant }>> => {
+  async function revoke(id: string, by: string, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal> {
+    const propose = async (): Promise<Proposal<{ grant: Grant }>> => {
       const standing = await store.grants.get(id)
       if (standing === undefined || standing.revokedAt !== null) {
         return {
@@ -76,7 +77,7 @@ export function createGrants(
         answer: { grant: record },
       }
     }
-    return settle<{ grant: Grant }>(store, attempt, isProven ? undefined : people.isOpen)
+    return settle<{ grant: Grant }>(store, authority, propose)
   }
 
   /** What giving it would write, or the attempt that ends in a refusal. */
@@ -85,7 +86,7 @@ export function createGrants(
     now: number,
     via: Via,
     confirmationId: string | null,
-  ): Promise<Prepared | Attempt<never>> {
+  ): Promise<Prepared | Proposal<never>> {
     const { action, sessionKey, requester, when, details, reason, by } = asked
     if (!policy().mayWhitelist(action)) {
       const risk = isHighRisk(action) ? 'high' : 'normal'
@@ -135,7 +136,7 @@ export function refuseGrant(
   risk: Risk,
   sessionKey: string | null,
   attempt: Parameters<typeof rejection>[1],
-): Attempt<never> {
+): Proposal<never> {
   const why = isPlain(action) ? 'is a high-risk action' : `has ${oddOneOf(action)} in it and so counts as high-risk`
   const answer =
     risk === 'high'

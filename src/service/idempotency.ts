@@ -1,8 +1,8 @@
-// Idempotency-Keys: whose they are, and what was sent with one before.
+// Idempotency-Keys: who used one, and what was sent with it before.
 import { type Refusal, refuse } from '../core/refusal.js'
 
-/** Whose keys these are. No proven name begins like one that was only given, so nobody can use up another's. */
-export function keyOwner(requester: string, isProven: boolean): string {
+/** Who an idempotency record is of. No proven name begins like one that was only given, so nobody can use up another's keys. */
+export function idempotencyCaller(requester: string, isProven: boolean): string {
   return isProven ? requester : `?${requester}`
 }
 

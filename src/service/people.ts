@@ -9,7 +9,7 @@ import type { Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/text.js'
 import type { Store, Write } from '../store/store.js'
-import { type Attempt, settle } from './settle.js'
+import { type Authority, type Proposal, settle } from './settle.js'
 
 /** Whoever comes with a good key. */
 export interface KeyHolder extends Caller {
@@ -36,8 +36,8 @@ export interface MadeKey {
 export interface By {
   actor: string
   via: Via
-  /** It is done because everyone is let in. */
-  isAnyone?: boolean
+  /** None: it is the service itself, or the database's owner. */
+  authority?: Authority
 }
 
 export type People = ReturnType<typeof createPeople>
@@ -48,8 +48,6 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   /** Names by what they come down to, which takes long to find out. */
   const bySkeleton = new Map<string, string>()
   const keys = new Map<string, Key>()
-  /** The first key is on its way to the disk: whoever comes now comes too late to be let in without one. */
-  let isClosing = false
   let turn: Promise<unknown> = Promise.resolve()
 
   /** A name is compared with all there are, and no version tells that there is a new one: so one after the other. */
@@ -76,7 +74,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   function isOpen(): boolean {
-    return mayBeOpen && !store.hadKeys && keys.size === 0 && !isClosing
+    return mayBeOpen && !store.hadKeys && keys.size === 0
   }
 
   async function start(): Promise<void> {
@@ -99,18 +97,13 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   /** Adds a key, and whom it belongs to if they are new. */
   function addKey(asked: NewKey, by: By): Promise<MadeKey | Refusal> {
     return inTurn(() =>
-      settle<MadeKey>(store, async () => {
+      settle<MadeKey>(store, by.authority ?? null, async () => {
         const now = clock.now()
         const made = make(asked, by, now)
         const person = await preparePerson(asked, by, now)
         if ('answer' in person) return person
-        if (by.isAnyone && !isOpen()) {
-          return { answer: refuse('unauthorized', 'There is a key by now, and making another takes one.') }
-        }
-        isClosing = true
         return {
           answer: made,
-          undo: () => (isClosing = false),
           change: {
             writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
             // Whoever is new and known by nothing else is told of with the key.
@@ -146,7 +139,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Revoking again changes nothing and is no mistake. */
   function revokeKey(id: string, by: By): Promise<{ key: Key } | Refusal> {
-    return settle<{ key: Key }>(store, async () => {
+    return settle<{ key: Key }>(store, by.authority ?? null, async () => {
       const key = keys.get(id)
       if (key === undefined) return { answer: unknownKey(id) }
       if (key.revokedAt !== null) return { answer: { key } }
@@ -164,7 +157,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** A new key in the old one's place, which stays good for `overlapMs`. */
   function rotateKey(id: string, overlapMs: number, by: By): Promise<(MadeKey & { old: Key }) | Refusal> {
-    return settle<MadeKey & { old: Key }>(store, async () => {
+    return settle<MadeKey & { old: Key }>(store, by.authority ?? null, async () => {
       const old = keys.get(id)
       if (old === undefined) return { answer: unknownKey(id) }
       const now = clock.now()
@@ -200,7 +193,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   /** Names somebody, or sets by which ids the chats know them. */
   function setPerson(asked: Pick<NewKey, 'name' | 'telegramId' | 'discordId'>, by: By) {
     return inTurn(() =>
-      settle<{ person: Person }>(store, async () => {
+      settle<{ person: Person }>(store, by.authority ?? null, async () => {
         const prepared = await preparePerson(asked, by, clock.now())
         if ('answer' in prepared) return prepared
         const { person, writes, events } = prepared
@@ -214,7 +207,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     asked: Pick<NewKey, 'name' | 'telegramId' | 'discordId'>,
     by: By,
     now: number,
-  ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Attempt<never>> {
+  ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Proposal<never>> {
     const { name } = asked
     const standing = people.get(name)
     const alike = standing === undefined ? bySkeleton.get(skeleton(name)) : undefined

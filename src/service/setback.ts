@@ -2,7 +2,7 @@
 // whitelist entries are written down as such. (Confirmations from the future are due, which the sweep writes down.)
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import type { Change, Cursor, Page, Store } from '../store/store.js'
+import { type Change, type Cursor, isCommitted, type Page, type Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 
 const reason = 'it had ended before the clock was set back'
@@ -31,7 +31,7 @@ export async function keepEnded(store: Store, clock: Clock): Promise<void> {
     ],
     events: [first, ...rest],
   }
-  if ((await store.commit(change)) === 'conflict') throw new Error('somebody else writes to the database')
+  if (!isCommitted(await store.commit(change))) throw new Error('somebody else writes to the database')
 }
 
 /** The grants that stand at this time, all of them. */

@@ -3,7 +3,7 @@ import * as audit from '../audit/event.js'
 import { type Clock, createAlarm } from '../clock.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import { isCommitted, type Store, StoreUnavailable } from '../store/store.js'
 import { replace } from './settle.js'
 
 const batch = 500
@@ -57,7 +57,7 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
       })
       if (changes.length === 0) return expired
       const results = await Promise.all(changes.map(({ change }) => store.commit(change)))
-      expired += results.filter((result, i) => result !== 'conflict' && changes[i]!.one.resolution === null).length
+      expired += results.filter((result, i) => isCommitted(result) && changes[i]!.one.resolution === null).length
     }
   }
 

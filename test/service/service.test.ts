@@ -173,7 +173,8 @@ t.test('a decision that loses a race learns what stands; one that loses every ra
   const { submit, call, service, store } = await build(t, { wrapStore })
   await submit()
   const voter = { by: 'quick', comment: null, isProven: false, isPersonal: true }
-  const decision = { verdict: 'deny' as const, reason: null, remember: null, typed: null, voter, via: 'http' as const }
+  const rest = { reason: null, remember: null, typed: null, authority: null, via: 'http' as const }
+  const decision = { verdict: 'deny' as const, voter, ...rest }
   interfere(() => service.decide('id-0001', decision))
   const slow = await call('POST', '/confirm/id-0001/approve', { approver: 'slow' })
   t.equal(slow.status, 409)

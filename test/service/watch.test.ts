@@ -16,7 +16,7 @@ function setUp() {
   const watch = createWatch(store, clock)
   const happen = (confirmationId: string | null) => {
     const event = { seq: 1, type: 'approved', at: 0, actor: 'a', via: 'http', confirmationId, data: {} } as const
-    tell({ writes: [], events: [event] })
+    tell({ writes: [], quotas: [], events: [event] })
   }
   return { clock, watch, happen }
 }

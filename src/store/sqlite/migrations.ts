@@ -302,4 +302,32 @@ export const migrations: readonly Migration[] = [
   WHERE status = 'pending' OR execution IN ('unclaimed', 'claimed');
   CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
   `,
+  (db) => {
+    db.function('quota_of', (action: string) => {
+      const isPlain = /^[A-Za-z0-9_.:/-]*$/.test(action)
+      return `action ${
+        isPlain
+          ? action
+              .toLowerCase()
+              .replace(/[_.:/-]+/g, '_')
+              .replace(/^_|_$/g, '')
+          : ''
+      }`
+    })
+    db.exec(`
+    -- A row for each slot of a quota that was taken: n counts up, so the first and the last of a window tell how many it has.
+    CREATE TABLE quota_slots (
+      quota TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      n INTEGER NOT NULL,
+      PRIMARY KEY (quota, at, n)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO quota_slots
+    SELECT quota, created_at, row_number() OVER (PARTITION BY quota ORDER BY created_at, arrival)
+    FROM (SELECT quota_of(action) AS quota, created_at, arrival FROM confirmations
+      WHERE status <> 'auto_approved' AND created_at > (SELECT max(created_at) FROM confirmations) - 31536000000);
+
+    CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending';
+    `)
+  },
 ]

@@ -2,8 +2,18 @@
 import { systemClock } from '../../clock.js'
 import type { Key, Link, Person } from '../../access/key.js'
 import type { IdempotencyRecord } from '../../core/model.js'
+import type { Quota, RateLimit } from '../../policy/window.js'
 import { events, idempotency, keys, links, people, tables } from '../records.js'
-import { type Change, type Committed, OutcomeUnknown, type Store, StoreUnavailable, type Write } from '../store.js'
+import {
+  type Change,
+  type CommitOutcome,
+  type Committed,
+  OutcomeUnknown,
+  type Requirement,
+  type Store,
+  StoreUnavailable,
+  type Write,
+} from '../store.js'
 import type { SqlValue, Table } from '../table.js'
 import { readConfirmations } from './confirmations.js'
 import { openDatabase } from './database.js'
@@ -11,8 +21,9 @@ import { readDeliveries } from './deliveries.js'
 import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
+import { readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, toError } from './reading.js'
-import type { PackedChange, PackedOutcome, PackedWrite } from './writer.js'
+import type { PackedChange, PackedOutcome, PackedRequirement, PackedWrite } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
@@ -25,7 +36,7 @@ const settleRetryMs = 1000
 interface Waiting {
   change: Change | 'probe'
   packed: PackedChange
-  done(outcome: Committed | 'conflict'): void
+  done(outcome: CommitOutcome): void
   fail(error: Error): void
 }
 
@@ -68,7 +79,7 @@ export function openSqliteStore(
 
   /** A commit that is on disk has taken the place of the one that failed before it. */
   function noteUnknown(group: Waiting[], outcomes: PackedOutcome[]): void {
-    if (outcomes.some((outcome) => typeof outcome === 'number')) unknown.clear()
+    if (outcomes.some(isDone)) unknown.clear()
     const failed = group.filter((_, index) => isUnknown(outcomes[index]!))
     for (const { change } of failed) {
       if (change !== 'probe') for (const record of change.writes.flatMap(recordsOf)) unknown.add(record)
@@ -95,7 +106,7 @@ export function openSqliteStore(
     throw error
   }
 
-  function enqueue(change: Change | 'probe'): Promise<Committed | 'conflict'> {
+  function enqueue(change: Change | 'probe'): Promise<CommitOutcome> {
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((done, fail) => {
       queue.push({ change, packed: pack(change), done, fail })
@@ -106,25 +117,28 @@ export function openSqliteStore(
     })
   }
 
-  /** The writer is idle, so this is when the transaction begins: what comes too late for its deadline stays out. */
+  /** The writer is idle, so this is when the transaction begins. */
   function send(): void {
     if (writing.length > 0 || queue.length === 0) return
     began = now()
-    const group = queue.slice(0, maxGroup)
+    writing = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
-    writing = group.filter(({ change }) => !isLate(change, began))
-    for (const { change, done } of group) if (isLate(change, began)) done('conflict')
-    if (writing.length > 0) writer.start(writing.map(({ packed }) => packed))
-    else if (queue.length > 0) send()
-    else closeIfDone()
+    writer.start(
+      writing.map(({ packed }) => packed),
+      began,
+    )
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {
     if (outcome === 'conflict') return done('conflict')
-    if (typeof outcome === 'object') return fail(toError(outcome))
-    if (change === 'probe') return done({ writes: [], events: [] })
-    const events = change.events.map((event, index) => ({ seq: outcome + index, ...event }))
-    const committed = { writes: change.writes, events }
+    if (!isDone(outcome)) {
+      if ('error' in outcome) return fail(toError(outcome))
+      return done({ unmet: (change as Change).requires![outcome.unmet]!, quota: outcome.quota })
+    }
+    if (change === 'probe') return done({ writes: [], events: [], quotas: [] })
+    const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
+    const events = change.events.map((event, index) => ({ seq: first! + index, ...event }))
+    const committed = { writes: change.writes, events, quotas: quotasFrom(numbers) }
     for (const write of change.writes) if (write.kind === 'grant') grants.noteGrant(write.record)
     listeners.forEach((listener) => listener(committed))
     done(committed)
@@ -175,6 +189,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
+  const usageOf = readUsage(db)
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   return {
     confirmations: readConfirmations(db, assertKnown),
@@ -185,6 +200,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     people: { list: all<Person>(people) },
     keys: { list: all<Key>(keys) },
     links: { get: one<Link>(links) },
+    quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
     secret: read(() => secret.get() as string),
   }
 }
@@ -195,17 +211,43 @@ function recordsOf(write: Write): string[] {
   return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
 }
 
-function isUnknown(outcome: PackedOutcome): boolean {
-  return typeof outcome === 'object' && outcome.isUnknown === true
+function isDone(outcome: PackedOutcome): outcome is number | number[] {
+  return typeof outcome === 'number' || Array.isArray(outcome)
 }
 
-function isLate(change: Change | 'probe', now: number): boolean {
-  return change !== 'probe' && change.before !== undefined && now >= change.before
+function isUnknown(outcome: PackedOutcome): boolean {
+  return typeof outcome === 'object' && 'isUnknown' in outcome && outcome.isUnknown === true
+}
+
+function quotasFrom(numbers: number[]): Quota[] {
+  const quotas: Quota[] = []
+  for (let index = 0; index < numbers.length; index += 2) {
+    quotas.push({ remaining: numbers[index]!, resetMs: numbers[index + 1]! })
+  }
+  return quotas
 }
 
 function pack(change: Change | 'probe'): PackedChange {
-  if (change === 'probe') return { writes: [['probe']], events: [] }
-  return { writes: change.writes.map(packWrite), events: change.events.map(events.insertValues) }
+  if (change === 'probe') return { writes: [['probe']], requires: [], events: [] }
+  const requires = (change.requires ?? []).map(packRequirement)
+  return { writes: change.writes.map(packWrite), requires, events: change.events.map(events.insertValues) }
+}
+
+function packRequirement(requirement: Requirement): PackedRequirement {
+  switch (requirement.kind) {
+    case 'before':
+      return ['before', requirement.at]
+    case 'key_live':
+      return ['key_live', requirement.keyId]
+    case 'no_keys':
+      return ['no_keys']
+    case 'slot':
+      return ['slot', requirement.quota, requirement.limit.max, requirement.limit.windowMs, requirement.count]
+    case 'fewer_open':
+      return ['fewer_open', requirement.requester, requirement.below]
+    case 'nothing_alike':
+      return ['nothing_alike', requirement.requester, requirement.digest, requirement.description]
+  }
 }
 
 function packWrite(write: Write): PackedWrite {
