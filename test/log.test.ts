@@ -74,12 +74,12 @@ t.test('no text of an agent can pass for more of the sentence', async (t) => {
 t.test('where the description cannot be read any more, the line is still written', async (t) => {
   const { store } = await build(t)
   const lines: string[] = []
-  let tell: Parameters<typeof store.subscribe>[0] = () => {}
+  let tell: Parameters<typeof store.onCommit>[0] = () => {}
   announceInLog(
     {
       ...store,
       confirmations: { ...store.confirmations, get: () => Promise.reject(new StoreUnavailable('gone')) },
-      subscribe(listener) {
+      onCommit(listener) {
         tell = listener
         return () => {}
       },

@@ -5,6 +5,7 @@ import type { NewEvent, RecordedEvent } from '../audit/event.js'
 import { dueAt, statusOf } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
+import { skeleton } from '../core/text.js'
 import {
   type Confirmation,
   defaultTerms,
@@ -227,6 +228,8 @@ export const people = describe<Person>()({
   key: ['name'],
   columns: {
     name: fixed((p) => p.name),
+    // Unique: no two names look alike.
+    skeleton: fixed((p) => skeleton(p.name)),
     created_at: fixed((p) => p.createdAt),
     version: changing((p) => p.version),
     telegram_id: changing((p) => p.telegramId),

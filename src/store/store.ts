@@ -48,6 +48,20 @@ export interface Committed {
   quotas: Quota[]
 }
 
+/** What changes that were committed together have changed, as references: whoever needs the records reads them. */
+export interface Commits {
+  /** The numbers of their first event and of their last. */
+  firstSeq: number
+  lastSeq: number
+  /** The confirmations that their events are about. */
+  about: string[]
+  changed: Reference[]
+}
+
+export type Reference =
+  | { kind: 'confirmation' | 'grant' | 'person' | 'key' | 'link'; id: string }
+  | { kind: 'delivery'; id: string; channel: ChannelName }
+
 /** The first of the change's own requirements that did not hold; for a slot, the quota as it is. */
 export interface Unmet {
   unmet: Requirement
@@ -131,8 +145,13 @@ export interface Store {
    */
   settledBefore(at: number): Promise<void>
 
-  /** Calls the listener after each commit, in commit order, before the committer resumes. */
-  subscribe(listener: (committed: Committed) => void): () => void
+  /** Calls the listener after each commit of this process, whole, in commit order, before the committer resumes. */
+  onCommit(listener: (committed: Committed) => void): () => void
+  /**
+   * Calls the listener with what anybody has committed, in commit order: once for all that were committed together, before
+   * any of their committers resumes, and while whatever is read is as of exactly this commit.
+   */
+  follow(listener: (commits: Commits) => void): () => void
 
   confirmations: Confirmations
   grants: Grants
@@ -140,10 +159,10 @@ export interface Store {
   events: Events
   /** What this caller has sent with this Idempotency-Key. */
   idempotency: { get(caller: string, key: string): Promise<IdempotencyRecord | undefined> }
-  /** Everyone who ever had a key or is known by a chat. */
-  people: { list(): Promise<Person[]> }
-  /** Every key there ever was. */
-  keys: { list(): Promise<Key[]> }
+  /** Everyone who ever had a key or is known by a chat. `read` answers at once, for caches that follow. */
+  people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
+  /** Every key there ever was. `read` answers at once, for caches that follow. */
+  keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
   links: { get(hash: string): Promise<Link | undefined> }
   /** How a quota stands, taking nothing. */
   quotas: { peek(quota: string, now: number, limit: RateLimit): Promise<Quota> }

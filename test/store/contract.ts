@@ -7,6 +7,7 @@ import { type Confirmation, defaultTerms, type Delivery, type Terms } from '../.
 import { castVote } from '../../src/core/vote.js'
 import {
   type Change,
+  type Commits,
   type Committed,
   type ConfirmationFilter,
   type Cursor,
@@ -201,11 +202,11 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
   })
 
   t.test(
-    'events are numbered without gaps and told to subscribers in that order, before the committer goes on',
+    'events are numbered without gaps and told to listeners in that order, before the committer goes on',
     async (t) => {
       const store = await open(t)
       const told: number[] = []
-      const stop = store.subscribe(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
+      const stop = store.onCommit(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
       await Promise.all(
         Array.from({ length: 40 }, async (_, i) => {
           const committed = (await store.commit(insert(confirmation(`c${i}`)))) as Committed
@@ -229,6 +230,49 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       t.match(await store.events.list(36, 5), { upTo: 41, more: false })
       t.same(await store.events.list(41, 5), { events: [], upTo: 41, more: false })
       t.equal(await store.events.lastSeq(), 41)
+    },
+  )
+
+  t.test(
+    'followers are told by reference, once for all that was committed together, and read exactly that',
+    async (t) => {
+      const store = await open(t)
+      const told: Commits[] = []
+      const seen: (string | undefined)[] = []
+      const stop = store.follow((commits) => {
+        told.push(commits)
+        for (const { kind, id } of commits.changed) if (kind === 'key') seen.push(store.keys.read(id)?.hash)
+      })
+      const committed = await Promise.all([
+        store.commit(insert(confirmation('c1'))),
+        store.commit(insert(confirmation('c1'))),
+        store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery('c1') })),
+        store.commit(change({ kind: 'key', expect: 'absent', record: key('k1') })),
+        store.commit(change({ kind: 'person', expect: 'absent', record: person('alice') })),
+      ])
+      t.same(committed.map(isCommitted), [true, false, true, true, true])
+      t.same(
+        told.flatMap(({ changed }) => changed),
+        [
+          { kind: 'confirmation', id: 'c1' },
+          { kind: 'delivery', id: 'c1', channel: 'telegram' },
+          { kind: 'key', id: 'k1' },
+          { kind: 'person', id: 'alice' },
+        ],
+      )
+      t.same(
+        told.flatMap(({ about }) => about),
+        ['c1'],
+      )
+      t.same([told[0]!.firstSeq, told.at(-1)!.lastSeq], [1, 4])
+      t.same(seen, ['hash of k1'], 'before the committer resumes')
+      t.equal(store.people.read('alice')?.name, 'alice')
+      t.equal(store.people.read('bob'), undefined)
+      await store.probe()
+      const before = told.length
+      stop()
+      await store.commit(insert(confirmation('c2')))
+      t.equal(told.length, before)
     },
   )
 

@@ -165,7 +165,9 @@ CREATE TABLE people (
     telegram_id TEXT UNIQUE,
     discord_id TEXT UNIQUE,
     created_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  , skeleton TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX people_skeleton ON people (skeleton);
 
 CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
 

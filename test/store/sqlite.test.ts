@@ -392,7 +392,7 @@ t.test('nothing is acknowledged that was committed to a file which is gone by th
   Database.prototype.prepare = prepare
   t.teardown(() => store.close())
   const heard: unknown[] = []
-  store.subscribe((committed) => heard.push(committed))
+  store.onCommit((committed) => heard.push(committed))
   await store.commit(insert(confirmation('c1')))
   isLost = true
   const both = await Promise.allSettled(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))

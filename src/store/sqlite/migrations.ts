@@ -1,6 +1,7 @@
 // The schema as an ordered list that only ever grows. The database's user_version is how many of them it has seen.
 // One is SQL, or a function where SQL cannot say it. It stands for itself: what it calls may not change after it.
 import { digestOf } from '../../core/digest.js'
+import { skeleton } from '../../core/text.js'
 import type Database from './driver.js'
 
 export type Migration = string | ((db: Database.Database) => void)
@@ -303,6 +304,7 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
   `,
   (db) => {
+    db.function('skeleton_of', skeleton)
     db.function('quota_of', (action: string) => {
       const isPlain = /^[A-Za-z0-9_.:/-]*$/.test(action)
       return `action ${
@@ -328,6 +330,13 @@ export const migrations: readonly Migration[] = [
       WHERE status <> 'auto_approved' AND created_at > (SELECT max(created_at) FROM confirmations) - 31536000000);
 
     CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending';
+
+    -- What a name comes down to: no two people have names that look alike.
+    ALTER TABLE people ADD COLUMN skeleton TEXT NOT NULL DEFAULT '';
+    UPDATE people SET skeleton = skeleton_of(name);
+    UPDATE people SET skeleton = skeleton || ' ' || name
+    WHERE EXISTS (SELECT 1 FROM people AS other WHERE other.skeleton = people.skeleton AND other.name < people.name);
+    CREATE UNIQUE INDEX people_skeleton ON people (skeleton);
     `)
   },
 ]

@@ -7,8 +7,10 @@ import { events, idempotency, keys, links, people, tables } from '../records.js'
 import {
   type Change,
   type CommitOutcome,
+  type Commits,
   type Committed,
   OutcomeUnknown,
+  type Reference,
   type Requirement,
   type Store,
   StoreUnavailable,
@@ -22,7 +24,7 @@ import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
 import { readUsage } from './quotas.js'
-import { anyConfirmation, anyGrant, type AssertKnown, read, toError } from './reading.js'
+import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
 import type { PackedChange, PackedOutcome, PackedRequirement, PackedWrite } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
@@ -52,6 +54,7 @@ export function openSqliteStore(
   const { grants, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
+  const followers = new Set<(commits: Commits) => void>()
   let queue: Waiting[] = []
   let writing: Waiting[] = []
   /** When the group that is being written was sent, and whoever waits for its end. */
@@ -66,6 +69,7 @@ export function openSqliteStore(
     writing = []
     whenOver = []
     noteUnknown(group, outcomes)
+    tellFollowers(group, outcomes)
     // The next group is on its way before this one's callers are told.
     send()
     group.forEach((one, index) => settle(one, outcomes[index]!))
@@ -85,6 +89,25 @@ export function openSqliteStore(
       if (change !== 'probe') for (const record of change.writes.flatMap(recordsOf)) unknown.add(record)
     }
     if (unknown.size > 0) settleSoon()
+  }
+
+  /** Nobody writes meanwhile, so what they read is as of this commit. */
+  function tellFollowers(group: Waiting[], outcomes: PackedOutcome[]): void {
+    const commits: Commits = { firstSeq: Infinity, lastSeq: 0, about: [], changed: [] }
+    group.forEach(({ change }, index) => {
+      const outcome = outcomes[index]!
+      if (change === 'probe' || !isDone(outcome)) return
+      const first = typeof outcome === 'number' ? outcome : outcome[0]!
+      commits.firstSeq = Math.min(commits.firstSeq, first)
+      commits.lastSeq = Math.max(commits.lastSeq, first + change.events.length - 1)
+      for (const { confirmationId } of change.events) if (confirmationId !== null) commits.about.push(confirmationId)
+      for (const write of change.writes) {
+        if (write.kind === 'grant') grants.noteGrant(write.record)
+        const reference = referenceTo(write)
+        if (reference !== null) commits.changed.push(reference)
+      }
+    })
+    if (commits.lastSeq > 0) followers.forEach((listener) => listener(commits))
   }
 
   /** Tries a commit, again and again until there is one. */
@@ -139,7 +162,6 @@ export function openSqliteStore(
     const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
     const events = change.events.map((event, index) => ({ seq: first! + index, ...event }))
     const committed = { writes: change.writes, events, quotas: quotasFrom(numbers) }
-    for (const write of change.writes) if (write.kind === 'grant') grants.noteGrant(write.record)
     listeners.forEach((listener) => listener(committed))
     done(committed)
   }
@@ -152,9 +174,14 @@ export function openSqliteStore(
     settledBefore: (at) =>
       writing.length > 0 && began < at ? new Promise((go) => void whenOver.push(go)) : Promise.resolve(),
 
-    subscribe(listener) {
+    onCommit(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+
+    follow(listener) {
+      followers.add(listener)
+      return () => followers.delete(listener)
     },
 
     ...nouns,
@@ -180,7 +207,7 @@ export function openSqliteStore(
 function prepare(db: Database.Database, assertKnown: AssertKnown) {
   const one = <T>(table: Table<T>) => {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name} WHERE ${table.whereKey}`).raw()
-    return read((...key: string[]): T | undefined => {
+    return readNow((...key: string[]): T | undefined => {
       const row = statement.get(...key) as SqlValue[] | undefined
       return row && table.read(row)
     })
@@ -189,6 +216,8 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
+  const idempotencyRecord = one<IdempotencyRecord>(idempotency)
+  const link = one<Link>(links)
   const usageOf = readUsage(db)
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   return {
@@ -196,10 +225,10 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
     events: readEvents(db, assertKnown),
-    idempotency: { get: one<IdempotencyRecord>(idempotency) },
-    people: { list: all<Person>(people) },
-    keys: { list: all<Key>(keys) },
-    links: { get: one<Link>(links) },
+    idempotency: { get: async (caller: string, key: string) => idempotencyRecord(caller, key) },
+    people: { list: all<Person>(people), read: one<Person>(people) },
+    keys: { list: all<Key>(keys), read: one<Key>(keys) },
+    links: { get: async (hash: string) => link(hash) },
     quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
     secret: read(() => secret.get() as string),
   }
@@ -209,6 +238,26 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
 function recordsOf(write: Write): string[] {
   if (write.kind === 'confirmation') return [write.record.id, anyConfirmation]
   return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
+}
+
+function referenceTo(write: Write): Reference | null {
+  switch (write.kind) {
+    case 'confirmation':
+    case 'grant':
+    case 'key':
+      return { kind: write.kind, id: write.record.id }
+    case 'delivery':
+      return { kind: 'delivery', id: write.record.confirmationId, channel: write.record.channel }
+    case 'person':
+      return { kind: 'person', id: write.record.name }
+    case 'link':
+      return { kind: 'link', id: write.record.hash }
+    case 'use':
+      return { kind: 'grant', id: write.grantId }
+    // Only ever added: nobody remembers that one was not there.
+    case 'idempotency':
+      return null
+  }
 }
 
 function isDone(outcome: PackedOutcome): outcome is number | number[] {
