@@ -5,7 +5,7 @@ import { events } from '../src/audit/event.js'
 import { metrics } from '../src/metrics.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { problems } from '../src/routes/errors.js'
-import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/settings.js'
+import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/config/settings.js'
 
 interface Operation {
   operationId: string

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from '../src/app.js'
-import { readInvocation } from '../src/config.js'
+import { readInvocation } from '../src/invocation.js'
 import { silentLogger } from '../src/log.js'
 import { openSqliteStore } from '../src/store/sqlite.js'
 import { onThisThread } from '../src/store/writing.js'

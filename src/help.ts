@@ -1,6 +1,6 @@
 // What --help shows: the program on one screen, and each command and group by itself, at most 80 columns wide.
 import { type Command, commandNameOf, commands, commandsOf, groups, sayUnknown } from './command.js'
-import { otherSettings, type OtherSetting, type Setting, settingEntries } from './settings.js'
+import { otherSettings, type OtherSetting, type Setting, settingEntries } from './config/settings.js'
 
 const width = 80
 /** What leads on the first screen; serve --help has the rest. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { commands, groups } from '../src/command.js'
 import { helpOn } from '../src/help.js'
-import { otherSettings, settings } from '../src/settings.js'
+import { otherSettings, settings } from '../src/config/settings.js'
 
 function textOn(...topic: string[]): string {
   const help = helpOn(topic)

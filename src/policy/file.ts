@@ -20,10 +20,10 @@ import {
   suggest,
   wholeOf,
 } from './nodes.js'
-import { warnAboutOrder } from './order.js'
+import { warnAboutOrder } from './order-warnings.js'
 import { isPlain, plainWords } from './name.js'
 import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
-import { builtInNames, comparedName, type Rate, type Rule } from './rules.js'
+import { builtInNames, comparedName, type Rate, type Rule } from './policy.js'
 import { readWhen } from './when.js'
 import { emptySeats } from '../core/seats.js'
 

@@ -7,7 +7,7 @@ import type { ChannelName, Confirmation, Submission, Via } from '../core/model.j
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { announce, callBack } from '../notify/routing.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
-import type { Governing, Policy } from '../policy/rules.js'
+import type { Governing, Policy } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import { type RateLimit, SlidingWindow, type Standing } from '../policy/window.js'
 import type { Change, Store, Write } from '../store/store.js'

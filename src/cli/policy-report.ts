@@ -6,7 +6,7 @@ import { type Condition, describeCondition, describeDemand, valuesAt } from '../
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
 import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
-import { fitsAction, type Limits, type Policy, type Rule } from '../policy/rules.js'
+import { fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
 
 /** What `policy check FILE` prints. Warnings leave it ok. */
 export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
-import { checkRules, explainAction, flawOfDetails } from '../../src/cli/policy.js'
+import { checkRules, explainAction, flawOfDetails } from '../../src/cli/policy-report.js'
 import { readRules } from '../../src/policy/file.js'
-import { createPolicy } from '../../src/policy/rules.js'
+import { createPolicy } from '../../src/policy/policy.js'
 
 function policyOf(text: string) {
   const read = readRules(text)
