@@ -1,13 +1,14 @@
 // The table of commands beside serving, and how the command line is read: a command, its argument and options, the flags.
 import { parseArgs } from 'node:util'
 import { nearTo } from './core/closest.js'
-import { fileKey, generalFlags, otherSettings, type OtherSetting, settingEntries } from './config/settings.js'
+import { fileKey, generalFlags, type Key, otherSettings, type OtherSetting, settingEntries } from './config/settings.js'
 
 const chatIds = {
   telegram: { takes: 'ID', help: 'by which Telegram knows this person; none removes it' },
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
 }
 const json = { takes: '', help: 'as JSON' }
+const reach = 'It goes through the running service if there is one, else into the database itself.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
@@ -19,21 +20,31 @@ export const commands = {
       'expires-in': { takes: 'TIME', help: 'how long it is good, as 90d, 12h, 30m or seconds; for ever if left out' },
       ...chatIds,
     },
-    more: 'The key alone goes to standard output, everything else to standard error. The first key ends the open time.',
+    more: `The key alone goes to standard output, everything else to standard error. The first key ends open mode. ${reach}`,
+    settings: ['dbPath'],
     example: 'keys add --name alice --role operator --expires-in 90d',
   },
-  'keys list': { help: 'list the keys, never their secrets', options: { json }, example: 'keys list --json' },
+  'keys list': {
+    help: 'list the keys, never their secrets',
+    options: { json },
+    more: reach,
+    settings: ['dbPath'],
+    example: 'keys list --json',
+  },
   'keys revoke': {
     argument: 'KEY',
     help: 'revoke a key, by its id, or all keys of a name',
     options: {},
-    more: 'At once: who is signed in with it is out.',
+    more: `At once: who is signed in with it is out. ${reach}`,
+    settings: ['dbPath'],
     example: 'keys revoke alice',
   },
   'keys rotate': {
     argument: 'KEY',
     help: 'make a key in the place of another, by its id or its name',
     options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' } },
+    more: reach,
+    settings: ['dbPath'],
     example: 'keys rotate alice --overlap 1h',
   },
   'people set': {
@@ -42,33 +53,51 @@ export const commands = {
       name: { takes: 'NAME', help: 'who it is; needed' },
       ...chatIds,
     },
+    more: reach,
+    settings: ['dbPath'],
     example: 'people set --name alice --telegram 123456789',
   },
-  'people list': { help: 'list everyone there is', options: { json }, example: 'people list' },
+  'people list': {
+    help: 'list everyone there is',
+    options: { json },
+    more: reach,
+    settings: ['dbPath'],
+    example: 'people list',
+  },
   'policy check': {
     argument: 'FILE',
     help: 'say everything that is wrong with a file of rules',
     options: {},
     more: 'A file that cannot be used is refused: exit code 1.',
+    settings: [],
     example: 'policy check rules.yaml',
   },
   'policy explain': {
     argument: 'ACTION',
     help: 'say what would happen to an action under the rules of --policy, and why',
     options: { details: { takes: 'JSON', help: 'the details it would come with' } },
+    settings: ['policy'],
     example: `policy explain pay --policy rules.yaml --details '{"n":5}'`,
+  },
+  'policy schema': {
+    help: 'print the JSON Schema of a file of rules, for editors',
+    options: {},
+    settings: [],
+    example: 'policy schema',
   },
   backup: {
     argument: 'FILE',
     help: 'copy the database, also while it is in use, into a new file',
     options: {},
+    settings: ['dbPath'],
     example: 'backup /var/backups/holdpoint.db',
   },
   restore: {
     argument: 'FILE',
     help: 'put a backup in the place of the database, while no service runs; the old one is kept',
     options: {},
-    more: 'What the backup would bring back to life is ended: requests that wait, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
+    more: 'What the backup would bring back to life is ended: pending requests, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
+    settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',
   },
 } as const satisfies Record<string, Command>
@@ -78,7 +107,9 @@ export interface Command {
   argument?: string
   help: string
   options: Record<string, { takes: string; help: string }>
-  /** What else whoever uses it should know. */
+  /** Which settings matter to it. */
+  settings: readonly Key[]
+  /** What else its user should know. */
   more?: string
   example: string
 }

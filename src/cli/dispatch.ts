@@ -2,6 +2,7 @@
 import { ConfigProblems, type CommandName, type GivenCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
 import { createPolicy } from '../policy/policy.js'
+import { rulesJsonSchema } from '../policy/schema.js'
 import { type NameCommand, plainCommand } from '../program.js'
 import { loadRules, readText } from '../rules-file.js'
 import { addKey, type Context, listKeys, listPeople, revokeKeys, rotateKey, setPerson } from './key-commands.js'
@@ -39,6 +40,7 @@ const handlers: Record<CommandName, Handler> = {
     const policy = createPolicy(rules, { rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000 } })
     output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
   },
+  'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
   // Only when asked for, both: they are most of the program.
   backup: async ({ given, config, output }) => (await import('./backup.js')).makeBackup(config, given.argument, output),
   restore: async ({ given, config, output }) => (await import('./backup.js')).restore(config, given.argument, output),

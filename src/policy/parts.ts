@@ -86,6 +86,7 @@ interface MapOptions {
   error: string
   problemWithName?: (name: string) => string | null
   minProperties?: number
+  propertyNames?: object
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

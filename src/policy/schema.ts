@@ -1,10 +1,10 @@
 // The rules file, in zod, once: it is read by this schema, and its JSON Schema and the tables of its manual come from it.
 import { z } from 'zod'
 import { risks } from '../core/model.js'
-import { isPlainLine, skeleton, visibleLine } from '../core/text.js'
+import { skeleton, visibleLine } from '../core/text.js'
 import { isExact } from './glob.js'
 import { isPlain, plainWords } from './name.js'
-import { closed, describe, explain, mapOf, names, text, truth, whole } from './parts.js'
+import { closed, describe, explain, mapOf, maxName, names, text, truth, whole } from './parts.js'
 import { comparedName } from './policy.js'
 import { whenSchema } from './when.js'
 
@@ -183,10 +183,11 @@ export const ruleSettings = ruleSchema.shape
 export type Setting = keyof typeof ruleSettings
 export type RuleSettings = z.output<typeof ruleSchema>
 
+const groupName = text(maxName)
 const groupsSchema = mapOf(groupSchema, {
   error: 'must have one line for each group, such as `security: [alice, bob]`',
-  problemWithName: (name) =>
-    name.trim() === '' || name !== name.trim() || !isPlainLine(name) ? 'must have a name that can be read' : null,
+  propertyNames: describe(groupName),
+  problemWithName: (name) => (groupName.safeParse(name).success ? null : 'must have a name that can be read'),
 })
 
 export const rulesFileSchema = closed(

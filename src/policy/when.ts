@@ -36,27 +36,27 @@ const noList = 'must be a list of values, such as [eu, us]'
 export const comparisons = closed(
   'comparison',
   {
-    equals: explain(scalar.optional(), 'Holds for exactly that: `5` is not `"5"`.', {
+    equals: explain(scalar.optional(), 'Exactly that: `5` is not `"5"`.', {
       takes: 'text, number, true, false or null',
     }),
-    in: explain(z.array(scalar, noList).min(1, noList).optional(), 'Holds for one of them.', {
+    in: explain(z.array(scalar, noList).min(1, noList).optional(), 'One of them.', {
       takes: 'a list of such values',
     }),
-    greater_than: explain(number.optional(), 'Holds for greater numbers; never text.', { takes: 'a number' }),
-    at_least: explain(number.optional(), 'Holds for that number and greater ones.', { takes: 'a number' }),
-    less_than: explain(number.optional(), 'Holds for smaller numbers.', { takes: 'a number' }),
-    at_most: explain(number.optional(), 'Holds for that number and smaller ones.', { takes: 'a number' }),
+    greater_than: explain(number.optional(), 'Greater numbers; never text.', { takes: 'a number' }),
+    at_least: explain(number.optional(), 'That number and greater ones.', { takes: 'a number' }),
+    less_than: explain(number.optional(), 'Smaller numbers.', { takes: 'a number' }),
+    at_most: explain(number.optional(), 'That number and smaller ones.', { takes: 'a number' }),
     matches: explain(
       pattern.optional(),
-      'Holds for text that fits as a whole, with `*` and `?` as in `action`; no regular expressions.',
+      'Text that fits as a whole, with `*` and `?` as in `action`; no regular expressions.',
       { takes: 'a pattern' },
     ),
-    exists: explain(truth.optional(), 'Holds for whether the path leads anywhere; null is something.', {
+    exists: explain(truth.optional(), 'Whether the path leads anywhere; null is something.', {
       takes: '`true`, `false`',
     }),
     every: explain(
       truth.optional(),
-      'Holds for beside another comparison: all that a `*` in the path stands for, not just one.',
+      'Beside another comparison: all that a `*` in the path stands for, not just one.',
       { takes: '`true`' },
     ),
   } satisfies Record<Operator | 'every', z.ZodType>,

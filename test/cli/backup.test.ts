@@ -126,7 +126,10 @@ t.test('a backup overwrites nothing, leaves nothing half done, and says why it i
     code: 1,
     stderr: /There is no database/,
   })
-  t.match(await command(taken, 'backup', join(folder, 'x')), { code: 1, stderr: /not a SQLite database|not a database/ })
+  t.match(await command(taken, 'backup', join(folder, 'x')), {
+    code: 1,
+    stderr: /not a SQLite database|not a database/,
+  })
   const foreign = new Database(join(folder, 'foreign.db'))
   foreign.exec('CREATE TABLE t (x)')
   foreign.close()
@@ -432,7 +435,10 @@ t.test('what is no backup is refused, and the database is left as it was', async
     t.match(await command(dbPath, 'restore', at(name)), { code: 1, stdout: '', stderr: sentence }, name)
   }
   t.match(await command(dbPath, 'restore', dbPath), { code: 1, stderr: /is the database itself/ })
-  t.match(await command(join(at('text'), 'x.db'), 'restore', backup), { code: 1, stderr: /^Cannot restore to .*folder/ })
+  t.match(await command(join(at('text'), 'x.db'), 'restore', backup), {
+    code: 1,
+    stderr: /^Cannot restore to .*folder/,
+  })
   t.same(readFileSync(dbPath), before)
   t.same(files(dbPath).toSorted(), ['test.db', 'test.db.closed'])
 
