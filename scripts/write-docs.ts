@@ -6,8 +6,8 @@ import { buildApp } from '../src/app.js'
 import { readInvocation } from '../src/invocation.js'
 import { silentLogger } from '../src/log.js'
 import { rulesJsonSchema } from '../src/policy/schema.js'
-import { openSqliteStore } from '../src/store/sqlite.js'
-import { onThisThread } from '../src/store/writing.js'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
+import { onThisThread } from '../src/store/sqlite/writing.js'
 import { createTables, renewTables } from './tables.js'
 
 const openapi = await describeApi()

@@ -171,7 +171,7 @@ t.test('a command that is not known, or not given as it must be, is a problem', 
   for (const [argv, problem] of [
     [['keys'], /^keys: say which: keys add, keys list, keys revoke, keys rotate$/],
     [['people'], /^people: say which: people set, people list$/],
-    [['policy'], /^policy: say which: policy check, policy explain$/],
+    [['policy'], /^policy: say which: policy check, policy explain, policy schema$/],
     [['key'], /^key: there is no such command; did you mean keys\?$/],
     [['keys', 'borrow'], /^keys borrow: there is no such command/],
     [['constructor'], /^constructor: there is no such command/],

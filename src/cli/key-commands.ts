@@ -9,7 +9,7 @@ import { inert } from '../core/json.js'
 import { visibleLine } from '../core/text.js'
 import type { NameCommand } from '../program.js'
 import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
-import { isMarked } from '../store/marker.js'
+import { isMarked } from '../store/sqlite/marker.js'
 import { type Call, withCall } from './local-call.js'
 import { CommandRefused, type Output } from './output.js'
 
