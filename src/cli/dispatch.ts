@@ -7,7 +7,7 @@ import { type NameCommand, plainCommand } from '../program.js'
 import { loadRules, readText } from '../rules-file.js'
 import { addKey, type Context, listKeys, listPeople, revokeKeys, rotateKey, setPerson } from './key-commands.js'
 import { type Output, standardOutput } from './output.js'
-import { checkRules, explainAction, flawOfDetails } from './policy-report.js'
+import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
 
 /** Answers the exit code. */
 export async function carryOut(
@@ -48,7 +48,7 @@ const handlers: Record<CommandName, Handler> = {
 
 function readDetails(text: string | true | undefined): string {
   const details = text === undefined ? '{}' : String(text)
-  const problem = flawOfDetails(details)
+  const problem = problemWithDetails(details)
   if (problem !== null) throw new ConfigProblems([`--details: ${problem}`])
   return details
 }

@@ -112,7 +112,7 @@ function readRole(text: string): string {
 /** By id, or those of a name that are good still. */
 async function findKeys(call: Call, which: string, nameCommand: NameCommand): Promise<KeyList['keys']> {
   const { keys } = await call<KeyList>('GET', '/keys')
-  // Whoever pastes the whole key means that one. It is not repeated, nor is what may be half of one.
+  // A whole key that is pasted means that one. It is not repeated, nor is what may be half of one.
   const id = readKeyId(which) ?? which
   const found = keys.filter((key) => key.id === id || (key.name === which && key.state === 'live'))
   if (found.length > 0) return found
@@ -127,7 +127,7 @@ async function findKeys(call: Call, which: string, nameCommand: NameCommand): Pr
   throw new CommandRefused(`${nothing}; to see those there are: ${nameCommand('keys list')}`)
 }
 
-/** The key alone on standard output, for whoever takes it from there. */
+/** The key alone on standard output, for the program that takes it from there. */
 function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso }: MadeKey): void {
   const end = expires_at_iso === null ? '' : `, good until ${expires_at_iso}`
   tell(`Key ${id} for ${visibleLine(name)}, ${role}${end}. Keep it now: it is not shown again.`)

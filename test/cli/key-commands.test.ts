@@ -1,4 +1,4 @@
-// Keys and people, as whoever runs the machine makes them: in a running service, and where none runs.
+// Keys and people, as the owner of the machine makes them: in a running service, and where none runs.
 import { existsSync, readFileSync, statSync, readdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// The rules file as whoever runs the machine uses it: checked, explained, loaded at the start and again on SIGHUP.
+// The rules file as the owner of the machine uses it: checked, explained, loaded at the start and again on SIGHUP.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
