@@ -4,7 +4,7 @@
 import type { AuditEvent } from '../audit/event.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation } from '../core/model.js'
-import { shortLine, shortQuotedLine } from '../core/text.js'
+import { shortLine, shortQuotedLine } from '../core/cut.js'
 import { isPlain } from '../policy/name.js'
 import type { Committed, Store } from '../store/store.js'
 
