@@ -50,6 +50,24 @@ declare module 'fastify' {
   }
 }
 
+/** Before anything else: the headers of every answer, and no more work once the service shuts down. */
+export function beginAnswers(app: Api): void {
+  let closing = false
+  app.addHook('preClose', (done) => {
+    closing = true
+    done()
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    // Nobody is there to be answered: what came behind the last of a connection that was cut off.
+    if (request.raw.socket.destroyed) return void reply.hijack()
+    void reply.header('cache-control', 'no-store')
+    void reply.header('x-content-type-options', 'nosniff')
+    if (closing) {
+      done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
+    } else done()
+  })
+}
+
 /** Reading one below this takes no time worth waiting for. */
 const largeBody = 32 * 1024
 

@@ -20,7 +20,7 @@ import { cookieOf, sessionCookie, setCookie } from './cookie.js'
 import type { Cursors } from './cursor.js'
 import { granted, Problem, problemOf, problems, sendProblem, toProblem } from './errors.js'
 import { createForms, type Fields, pathOf } from './form.js'
-import type { Unsent } from './guard.js'
+import type { Backlog } from './response-backlog.js'
 import { createPainter } from './painter.js'
 import { createSessions } from './session.js'
 import { textOrNull } from './voter.js'
@@ -29,7 +29,7 @@ import { mayHold, whenGone } from './wait.js'
 export interface PagesDeps {
   service: Service
   auth: Auth
-  unsent: Unsent
+  backlog: Backlog
   cursors: Cursors
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
@@ -64,7 +64,7 @@ const longestPollMs = 60_000
 
 export async function pageRoutes(
   app: Api,
-  { service, auth, unsent, cursors, chance, isSecure }: PagesDeps,
+  { service, auth, backlog, cursors, chance, isSecure }: PagesDeps,
 ): Promise<void> {
   const { people } = service
   const sessions = createSessions(service, chance)
@@ -296,7 +296,9 @@ export async function pageRoutes(
   async function sendState(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     const { version, wait } = request.query as { version?: unknown; wait?: unknown }
     // Whoever cannot be held is told at once how it stands, and asks again in a second.
-    const waitMs = mayHold(service, unsent, anyone) ? Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0)) : 0
+    const waitMs = mayHold(service, backlog, anyone)
+      ? Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0))
+      : 0
     const news = granted(await service.waitForNews(id, Number(version), waitMs, whenGone(reply)))
     return reply.type('application/json').send({ version: news.version })
   }
@@ -310,7 +312,7 @@ export async function pageRoutes(
   }
 
   async function html(reply: FastifyReply, text: string): Promise<FastifyReply> {
-    await unsent.reserve(reply, text.length)
+    await backlog.reserve(reply, text.length)
     return reply.type('text/html; charset=utf-8').send(text)
   }
 }
