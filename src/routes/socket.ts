@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
-import { messagePage } from '../web/page.js'
+import { messagePage } from '../web/message.js'
 import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
 /** How long a refused client may go on sending, and take to read why. */

@@ -137,7 +137,7 @@ export const script = `'use strict'
     const kept = old.closest('.field').cloneNode(true)
     const field = kept.querySelector('#' + old.id)
     if (old.dataset.keptAs) kept.querySelector('label').textContent = old.dataset.keptAs
-    for (const one of kept.querySelectorAll('.hint, .flaw')) one.remove()
+    for (const one of kept.querySelectorAll('.hint, .field-problem')) one.remove()
     for (const name of ['name', 'required', 'aria-invalid', 'aria-describedby']) field.removeAttribute(name)
     field.readOnly = true
     place.append(kept)

@@ -79,7 +79,7 @@ bdi i::before { content: '↵'; content: '↵' / ''; color: var(--accent); font-
 .length { color: var(--quiet); font: 0.8125rem/1.5 var(--sans); }
 .description > .length { display: block; }
 h1, h2, p, dd, li, legend, label, summary, .description { overflow-y: clip; overflow-clip-margin: 4px; }
-h1, dl, .json, .description, .standing, .notice, .votes, .waiting, .decision { overflow-x: auto; }
+h1, dl, .json, .description, .status, .notice, .votes, .pending-list, .decision { overflow-x: auto; }
 
 mark {
   display: inline-block;
@@ -164,13 +164,13 @@ section { margin-top: 2rem; }
 .notice.done { border-color: var(--good); background: var(--good-paper); }
 .notice .mark { font-weight: 700; }
 
-.standing { padding: 0.875rem 1rem; border: 1px solid var(--edge); border-left-width: 5px; border-radius: 0.375rem; background: var(--surface); }
-.standing p + p { margin-top: 0.25rem; }
-.standing .verdict, .outcome .verdict { font-size: 1.1875rem; }
+.status { padding: 0.875rem 1rem; border: 1px solid var(--edge); border-left-width: 5px; border-radius: 0.375rem; background: var(--surface); }
+.status p + p { margin-top: 0.25rem; }
+.status .verdict, .outcome .verdict { font-size: 1.1875rem; }
 /* With its heading, where it is scrolled to. */
 .outcome { scroll-margin: 4rem 0 1rem; }
-.standing.approved, .standing.auto_approved { border-color: var(--good); background: var(--good-paper); }
-.standing.denied { border-color: var(--bad); background: var(--bad-paper); }
+.status.approved, .status.auto_approved { border-color: var(--good); background: var(--good-paper); }
+.status.denied { border-color: var(--bad); background: var(--bad-paper); }
 .approved .mark, .auto_approved .mark, .choice.approve .mark, .notice.done .mark { color: var(--good); }
 .denied .mark, .choice.deny .mark, .notice.problem .mark { color: var(--bad); }
 
@@ -240,12 +240,11 @@ form:not(:has(#choice-approve_always:checked)) .always { display: none; }
 .always { margin-top: 0.75rem; padding-left: 0.875rem; border-left: 3px solid var(--good); }
 .option { display: grid; grid-template-columns: 1.5rem minmax(0, 1fr); align-items: start; gap: 0 0.5rem; min-height: 2.75rem; padding: 0.5625rem 0.25rem; cursor: pointer; }
 .option input { width: 1.25rem; height: 1.25rem; margin: 0.15rem 0 0; accent-color: var(--accent); }
-.flaw { margin-bottom: 0.25rem; color: var(--bad); font-weight: 600; }
+.field-problem { margin-bottom: 0.25rem; color: var(--bad); font-weight: 600; }
 
 .field { margin-top: 1.25rem; }
 .field label { display: block; font-weight: 600; }
 .need { color: var(--quiet); font-weight: 400; }
-.flaw { color: var(--bad); font-weight: 600; }
 input[type='text'], input[type='password'], textarea {
   width: 100%;
   min-height: 2.75rem;
@@ -279,10 +278,10 @@ button.small { min-height: 2.75rem; margin: 0; padding: 0.25rem 0.875rem; border
 
 /* The list */
 
-.waiting { margin-top: 1rem; border-top: 1px solid var(--rule); }
-.waiting li { padding: 0.75rem 0; border-bottom: 1px solid var(--rule); }
-.waiting h2 { margin: 0; font-family: var(--mono); font-size: 1.0625rem; }
-.waiting h2 a { display: inline-block; padding: 0.5rem 0; line-height: 1.75rem; }
+.pending-list { margin-top: 1rem; border-top: 1px solid var(--rule); }
+.pending-list li { padding: 0.75rem 0; border-bottom: 1px solid var(--rule); }
+.pending-list h2 { margin: 0; font-family: var(--mono); font-size: 1.0625rem; }
+.pending-list h2 a { display: inline-block; padding: 0.5rem 0; line-height: 1.75rem; }
 .excerpt { margin-bottom: 0.375rem; }
 .empty { margin-top: 1rem; }
 

@@ -1,9 +1,9 @@
 // The pages that people decide on, without a browser: links, forms, sessions, and everything that must decide nothing.
 import t, { type Test } from 'tap'
-import { hashSecret } from '../../src/access/key.js'
-import { withTelegram } from '../notify/chats.js'
-import type { FakeTelegram } from '../notify/fake-telegram.js'
-import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../support.js'
+import { hashSecret } from '../../../src/access/key.js'
+import { withTelegram } from '../../notify/chats.js'
+import type { FakeTelegram } from '../../notify/fake-telegram.js'
+import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../../support.js'
 
 const people = { bot: 'agent', olga: 'operator', paul: 'operator', audrey: 'auditor', root: 'admin' } as const
 type Keys = Record<keyof typeof people, CallAs>
@@ -925,7 +925,7 @@ t.test('what the rule wants typed and said must be, and what was entered is not 
   const csrf = page.forms.get(path)!
   const untyped = await browser.post(path, { csrf, verdict: 'approve', reason: '<b>because "I" say so</b>' })
   t.equal(untyped.status, 400)
-  t.match(untyped.body, /id="typed-flaw">[^]*The name is missing\. Type it exactly; nothing was decided/)
+  t.match(untyped.body, /id="typed-problem">[^]*The name is missing\. Type it exactly; nothing was decided/)
   t.match(untyped.body, /&lt;b&gt;because/)
   t.notMatch(untyped.body, /<b>because/)
   t.match(untyped.body, /value="approve"\s+required checked/)
@@ -935,10 +935,10 @@ t.test('what the rule wants typed and said must be, and what was entered is not 
   t.match(wrong.body, /This is not the name of the action[^]*value="&quot;&gt;&lt;script&gt;"[^>]*aria-invalid="true"/)
   const unsaid = await browser.post(path, { csrf, verdict: 'approve', typed: 'send_mail' })
   t.equal(unsaid.status, 400, 'no reason')
-  t.match(unsaid.body, /id="reason-flaw">[^]*The reason is missing[^]*<textarea[^>]*aria-invalid="true"/)
+  t.match(unsaid.body, /id="reason-problem">[^]*The reason is missing[^]*<textarea[^>]*aria-invalid="true"/)
   t.match(unsaid.body, /value="send_mail"/, 'what was typed is kept')
   const long = await browser.post(path, { csrf, verdict: 'deny', reason: 'x'.repeat(10_001) })
-  t.match(long.body, /id="reason-flaw">[^]*at most 10000 characters/)
+  t.match(long.body, /id="reason-problem">[^]*at most 10000 characters/)
   const unchosen = await browser.post(path, { csrf, reason: 'r', typed: 'send_mail' })
   t.match(unchosen.body, /id="decision"[^]*autofocus[^]*role="alert"[^]*Choose whether to approve or to deny/)
   t.equal((await browser.post(path, { csrf, verdict: 'deny', reason: ' ' })).status, 400)
@@ -990,8 +990,8 @@ t.test('always is as narrow as was chosen, and decides nothing until all was', a
       const page = await browser.send(`/view/${id}`, { ...whole, [field]: value, reason: 'weekly' })
       t.equal(page.status, 400, `${field} ${value}`)
       t.match(page.body, /To approve always, choose [^,]+\. Nothing was decided\./)
-      t.match(page.body, `id="flaw-${field}"`)
-      t.equal([...page.body.matchAll(/id="flaw-/g)].length, 1, 'the other answers are kept')
+      t.match(page.body, `id="${field}-problem"`)
+      t.equal([...page.body.matchAll(/id="\w+-problem"/g)].length, 1, 'the other answers are kept')
       t.match(page.body, 'weekly</textarea>')
     }
   }
