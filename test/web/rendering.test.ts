@@ -597,16 +597,39 @@ browserTest('a page in the background asks nothing, and asks again when it is se
   for (const ring of rings) ring()
 })
 
-browserTest('the page cannot be framed', async (t) => {
-  const context = await browser.newContext()
-  t.teardown(() => context.close())
-  const page = await context.newPage()
-  await page.goto('about:blank')
-  await page.setContent(`<iframe src="${site.url}/pending"></iframe>`)
-  await page.waitForTimeout(300)
-  const inside = page.frames()[1]!
-  t.notMatch(await inside.content().catch(() => ''), 'deploy_production')
+browserTest('the browser refuses to frame the page, and each of two headers is enough for that', async (t) => {
+  site.pages.set('/framed', pages['/pending']!)
+  const cases: [takenAway: string[], isShown: boolean][] = [
+    [[], false],
+    [['x-frame-options'], false],
+    [['frame-ancestors'], false],
+    // So it was the headers, and nothing else.
+    [['x-frame-options', 'frame-ancestors'], true],
+  ]
+  for (const [takenAway, isShown] of cases) {
+    const context = await browser.newContext()
+    await context.route('**/framed', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, headers: without(response.headers(), takenAway) })
+    })
+    const page = await context.newPage()
+    await page.setContent(`<iframe src="${site.url}/framed"></iframe>`)
+    const inside = page.frames()[1]!
+    const name = takenAway.length === 0 ? 'as it is sent' : `without ${takenAway.join(' and ')}`
+    t.equal(inside.url(), isShown ? `${site.url}/framed` : 'chrome-error://chromewebdata/', name)
+    t.equal((await inside.content()).includes('deploy_production'), isShown, name)
+    await context.close()
+  }
 })
+
+/** Headers without some of them, and without some directives of the policy among them. */
+function without(headers: Record<string, string>, names: string[]): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !names.includes(name))
+  const directive = new RegExp(`(?:^|; )(?:${names.join('|')}) [^;]*`, 'g')
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, names.length === 0 ? value : value.replace(directive, '')]),
+  )
+}
 
 browserTest('ten thousand values are shown, and the form below them can still be used', async (t) => {
   const values = Array.from({ length: 10_000 }, (_, index) => `value ${index}`)
