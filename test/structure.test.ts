@@ -89,7 +89,7 @@ t.test('every package is imported only where it belongs', async (t) => {
   }
 })
 
-t.test('better-sqlite3 is loaded by store/driver.ts alone, which knows the version that fits', async (t) => {
+t.test('better-sqlite3 is loaded by store/sqlite/driver.ts alone, which knows the version that fits', async (t) => {
   for (const folder of ['src', 'test', 'bench', 'scripts']) {
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts') || file.includes('node_modules')) continue

@@ -12,7 +12,7 @@ import { createPolicy } from '../policy/rules.js'
 import { type NameCommand, plainCommand } from '../program.js'
 import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
 import { loadRules, readText } from '../rules.js'
-import { isMarked } from '../store/marker.js'
+import { isMarked } from '../store/sqlite/marker.js'
 import { checkRules, explainAction, flawOfDetails } from './policy.js'
 
 /** The command cannot be carried out; the message says why. */

@@ -29,7 +29,7 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
   /** When chats had failed before, the confirmation was committed earlier. */
   async function readAndWarn(event: AuditEvent): Promise<void> {
     // Without its description the line is worth more than no line.
-    warn(event, await store.confirmation(event.confirmationId!).catch(() => undefined))
+    warn(event, await store.confirmations.get(event.confirmationId!).catch(() => undefined))
   }
 
   function warn({ confirmationId, data }: AuditEvent, confirmation: Confirmation | undefined): void {

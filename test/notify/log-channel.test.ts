@@ -33,7 +33,7 @@ t.test('where the description cannot be read any more, the line is still written
   announceInLog(
     {
       ...store,
-      confirmation: () => Promise.reject(new StoreUnavailable('gone')),
+      confirmations: { ...store.confirmations, get: () => Promise.reject(new StoreUnavailable('gone')) },
       subscribe(listener) {
         tell = listener
         return () => {}

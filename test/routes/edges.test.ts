@@ -104,14 +104,14 @@ t.test('a batch counts as its items; one that is larger than what is left is ref
   const items = Array.from({ length: 6 }, (_, index) => ({ action: `a${index}`, description: 'd' }))
   const first = await bot('POST', '/confirm/batch', { items })
   t.equal(first.status, 200)
-  const before = await built.store.lastSeq()
+  const before = await built.store.events.lastSeq()
   const refused = await bot('POST', '/confirm/batch', { items })
   t.match(refused, {
     status: 429,
     body: { code: 'flood_limited', remaining: 3, window_seconds: 60, error: /3 are left, and each item counts/ },
   })
   t.equal(refused.headers['retry-after'], '60')
-  t.equal(await built.store.lastSeq(), before, 'nothing was done')
+  t.equal(await built.store.events.lastSeq(), before, 'nothing was done')
   t.equal(
     (await bot('POST', '/confirm/batch', { items: items.slice(0, 4) })).status,
     429,
@@ -121,7 +121,7 @@ t.test('a batch counts as its items; one that is larger than what is left is ref
   t.equal((await bot('GET', '/confirm')).status, 429)
   const decisions = first.body.results.map(({ body }: any) => ({ id: body.id, verdict: 'deny' }))
   t.match(await olga('POST', '/decisions', { decisions: [...decisions, ...decisions] }), { status: 429 })
-  t.match((await built.store.confirmation(decisions[0].id))!, { resolution: null })
+  t.match((await built.store.confirmations.get(decisions[0].id))!, { resolution: null })
   t.match(await olga('POST', '/decisions', { decisions }), { status: 200, body: { count: 6 } })
   await built.clock.advance(60_000)
   t.equal((await bot('POST', '/confirm/batch', { items })).status, 200)

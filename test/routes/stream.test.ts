@@ -258,7 +258,7 @@ t.test("an agent's stream does not tell when somebody else was refused", async (
   await until(() => stream.events().length === 2)
   const before = stream.text()
   t.equal((await eve('GET', `/confirm/${id}`)).status, 404)
-  await until(async () => (await built.store.events(0, 500, { types: ['rejected'] })).events.length === 1)
+  await until(async () => (await built.store.events.list(0, 500, { types: ['rejected'] })).events.length === 1)
   await bot('POST', `/confirm/${id}/cancel`)
   await until(() => stream.isOver())
   const [, ...since] = stream.text().split(before)

@@ -133,7 +133,7 @@ t.test('a link shows what is asked and decides nothing by being looked at, howev
     t.equal((await browse(built).get(link + query)).status, 200)
   }
   t.equal(await status(), 'pending')
-  t.match(await store.confirmation(id), { version: 1, votes: [] })
+  t.match(await store.confirmations.get(id), { version: 1, votes: [] })
   t.match(await browse(built).send(link, { verdict: 'deny' }), { status: 303 }, 'and it is still good')
 })
 
@@ -212,7 +212,7 @@ t.test('a form that its page has not sent decides nothing and spends nothing', a
     t.equal(page.status, expected, what)
     t.equal(await status(), 'pending', what)
   }
-  t.match(await store.confirmation(id), { version: 1, votes: [] })
+  t.match(await store.confirmations.get(id), { version: 1, votes: [] })
   t.same([...(await history('approved')), ...(await history('voted'))], [])
   t.equal((await browser.post(link, good)).status, 303, 'and then the right one does')
 })
@@ -1028,7 +1028,10 @@ t.test('a link in the database is a hash: after a restart the message still lead
   const after = await build(t, { dbPath })
   const page = await browse(after).send(link, { verdict: 'deny' })
   t.equal(page.status, 303)
-  t.equal((await after.store.confirmations({ status: 'denied' }, 'newest', 5, null)).items[0]?.resolution?.by, 'olga')
+  t.equal(
+    (await after.store.confirmations.list({ status: 'denied' }, 'newest', 5, null)).items[0]?.resolution?.by,
+    'olga',
+  )
 })
 
 t.test('a few large requests do not crowd the others out of the list', async (t) => {

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import Database from './driver.js'
 import { syncFolder } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
-import { StoreRefused } from './store.js'
+import { StoreRefused } from '../store.js'
 
 export interface Copied {
   bytes: number

@@ -2,7 +2,7 @@
 // loads it.
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
-import { StoreRefused } from './store.js'
+import { StoreRefused } from '../store.js'
 
 /**
  * 13 is for Node-API 10, which Node has from 22.14 on; 12 for the Nodes before. Where 13 runs, 12 is refused: compiled

@@ -14,22 +14,30 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Database from './driver.js'
-import type { Key } from '../access/key.js'
-import type { NewEvent } from '../audit/event.js'
+import type { Key } from '../../access/key.js'
+import type { NewEvent } from '../../audit/event.js'
 import { type Copied, copyDatabase, explain, flawOf, type Progress, syncFile } from './backup.js'
 import { isMarked, mark, markerOf, syncFolder } from './marker.js'
 import { applicationId } from './migrations.js'
-import { locate, makeFolder, migrate, takeLock } from './open.js'
-import { fromEvent, keyColumns, type KeyRow, lastTime, toKey } from './rows.js'
+import { locate, makeFolder, migrate, takeLock } from './database.js'
+import { events, keys } from '../records.js'
+import type { SqlValue } from '../table.js'
+import { lastTime } from './events.js'
 import { openSqliteStore } from './sqlite.js'
-import { type Store, StoreRefused } from './store.js'
+import { type Store, StoreRefused } from '../store.js'
 import { safeStep } from './writer.js'
 import { onThisThread } from './writing.js'
+
+/** What tells whether a key is still good. */
+export type KeyEnd = Pick<Key, 'id' | 'expiresAt' | 'revokedAt' | 'replacedBy'>
+
+/** In these words since the first schema with keys: what is replaced may be of any. */
+const keyEnds = 'SELECT id, expires_at AS expiresAt, revoked_at AS revokedAt, replaced_by AS replacedBy FROM keys'
 
 /** What is known of the database that is replaced. */
 export interface Replaced {
   /** Null where that cannot be told: it is damaged or gone, or what is there is not what was there. */
-  keys: Key[] | null
+  keys: KeyEnd[] | null
   /** The number of its last event; null where that cannot be told. */
   lastSeq: number | null
   /** The latest time on its record. */
@@ -135,8 +143,7 @@ function look(file: string): Replaced & { seen: number } {
     }
     if (flawOf(db) !== null) return unknown
     // The first schema had no keys.
-    const rows = tables.includes('keys') ? db.prepare(`SELECT ${keyColumns} FROM keys`).raw().all() : []
-    const keys = (rows as KeyRow[]).map(toKey)
+    const keys = tables.includes('keys') ? (db.prepare(keyEnds).all() as KeyEnd[]) : []
     const value = (sql: string) => db!.prepare(sql).pluck().get() as number
     const lastSeq = value('SELECT coalesce(max(seq), 0) FROM events')
     // There were keys, and these are not they: what is there was begun anew, or has lost its log.
@@ -159,13 +166,18 @@ function prepare(ready: string, lastSeq: number, nextSeq: number): Copy {
       db.close()
     }
   }
-  using(migrate)
+  using((db) => migrate(db))
   return {
     lastSeq,
-    keys: using((db) => (db.prepare(`SELECT ${keyColumns} FROM keys`).raw().all() as KeyRow[]).map(toKey)),
+    keys: using(readKeys),
     begin: (describe) => using((db) => db.transaction(() => begin(db, nextSeq, describe))()),
     open: () => openSqliteStore(ready, onThisThread),
   }
+}
+
+function readKeys(db: Database.Database): Key[] {
+  const rows = db.prepare(`SELECT ${keys.columns()} FROM keys`).raw().all()
+  return (rows as SqlValue[][]).map((row) => keys.read(row))
 }
 
 function begin(db: Database.Database, seq: number, describe: (found: Found) => NewEvent): Found {
@@ -180,10 +192,7 @@ function begin(db: Database.Database, seq: number, describe: (found: Found) => N
     unsent: count(`deliveries WHERE ${unsent}`),
   }
   const event = describe(found)
-  db.prepare('INSERT INTO events (at, type, actor, via, confirmation_id, data, seq) VALUES (?, ?, ?, ?, ?, ?, ?)').run(
-    ...fromEvent(event),
-    seq,
-  )
+  db.prepare(events.insert).run(events.insertValues(event), seq)
   db.prepare('UPDATE links SET version = version + 1, used_at = ? WHERE used_at IS NULL').run(event.at)
   db.prepare(
     `UPDATE deliveries SET version = version + 1, state = 'dropped', next_at = NULL, updated_at = ?,

@@ -1,11 +1,10 @@
 // Opens the SQLite file: one process at a time, durable settings read back, schema brought up to date.
 import { closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { digestOf } from '../core/digest.js'
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
-import { StoreDamaged, StoreRefused } from './store.js'
+import { StoreDamaged, StoreRefused } from '../store.js'
 
 export interface OpenDatabase<T> {
   /** The file's real path. */
@@ -150,15 +149,16 @@ function harden(db: Database.Database): void {
   }
 }
 
-export function migrate(db: Database.Database): void {
+/** Brings the schema up to date, or for tests to an earlier one. */
+export function migrate(db: Database.Database, to = migrations.length): void {
   const seen = db.pragma('user_version', { simple: true }) as number
-  db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
-    digestOf({ action, details, onBehalfOf: null, requester, sessionKey }),
-  )
   db.transaction(() => {
     if (seen === 0) db.pragma(`application_id = ${applicationId}`)
-    migrations.slice(seen).forEach((sql) => db.exec(sql))
-    db.pragma(`user_version = ${migrations.length}`)
+    for (const migration of migrations.slice(seen, to)) {
+      if (typeof migration === 'string') db.exec(migration)
+      else migration(db)
+    }
+    db.pragma(`user_version = ${to}`)
   }).immediate()
 }
 
