@@ -36,7 +36,7 @@ function limitPipelining(server: Server): void {
     response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
     if (sent > maxUnderWay) socket.destroy()
   }
-  // Before whoever answers.
+  // Before the listener that answers.
   server.prependListener('request', count)
   server.prependListener('checkExpectation', count)
 }
@@ -68,7 +68,7 @@ function isFromBrowser(packet: unknown): boolean {
   return /\r\n(?:accept:[^\r\n]{0,200}text\/html|cookie:)/i.test(head)
 }
 
-/** Whoever cannot open a page any more cannot be told by one with a style: that would not come through either. */
+/** Its style will not load: the browser sends as many cookies for that. */
 const tooManyCookies = renderAs(
   'headers_too_large',
   { ...pageHeaders, 'Content-Type': 'text/html; charset=utf-8' },

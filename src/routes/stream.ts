@@ -20,7 +20,7 @@ export const streamLimits = {
   idleMs: 15_000,
   /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
   stallMs: 10_000,
-  /** A chunk below this costs no more than its socket does; larger ones share the room for what is not read yet. */
+  /** A chunk below this costs no more than its socket does; larger ones count in the response backlog. */
   smallChunk: 8 * 1024,
   /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
   maxStreams: 200,
@@ -90,7 +90,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
         const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
         throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
       }
-      // Whoever begins now is told where that is, and so comes back there even if nothing happened yet.
+      // A reader who begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
       const following = { filter: eventFilter(filters), after, idleMs }
       return send(reply, first, toldTo(caller, service.follow(following, whenGone(reply))))
@@ -107,7 +107,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
     throw new Problem('invalid_cursor', sentence)
   }
 
-  /** What is on record about a confirmation after this number, as far as it is for this caller. */
+  /** The events of a confirmation after this number, as far as they are for this caller. */
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
     for (let more = true; more;) {
       const from = after
@@ -118,7 +118,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
     }
   }
 
-  /** The number to go on after for whoever has been told of so many events of this confirmation. */
+  /** The number to go on after for a reader who has been told of so many events of this confirmation. */
   async function placeOf(id: string, told: number, caller: Caller): Promise<number> {
     if (told === 0) return 0
     let count = 0
