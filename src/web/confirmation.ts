@@ -3,7 +3,7 @@ import { statusOf } from '../core/confirmation.js'
 import { cut } from '../core/cut.js'
 import type { Confirmation } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
-import { type DecisionForm, decisionForm, keptAs, type Problem } from './decision.js'
+import { type DecisionForm, decisionForm, keptAs, type FormProblem } from './decision.js'
 import { detailsTree } from './details.js'
 import { facts } from './facts.js'
 import { type Frame, page } from './frame.js'
@@ -20,7 +20,7 @@ export interface ConfirmationPage extends Frame {
   /** The form, or why there is none (a sentence), or null when it is resolved. */
   decision: { form: DecisionForm } | { why: string } | null
   /** What just happened: a word of success, said above everything, or a problem, said at the form or where it was. */
-  message: Problem | { kind: 'done'; text: string } | null
+  message: FormProblem | { kind: 'done'; text: string } | null
   /** What was written into a form that is gone. */
   draft?: { reason: string; typed: string }
   /** Asked by the script with ?version=N&wait=60, answers JSON {version}; another version renews the page. */

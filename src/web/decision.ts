@@ -27,7 +27,7 @@ export interface DecisionForm {
 }
 
 /** Why a decision was not taken, and which field of the form that is about, if one. */
-export interface Problem {
+export interface FormProblem {
   kind: 'problem'
   text: string
   field?: 'typed' | 'reason'
@@ -48,7 +48,7 @@ export function decisionForm(
   form: DecisionForm,
   now: number,
   otherWay: Markup | null,
-  problem: Problem | null,
+  problem: FormProblem | null,
 ): Markup {
   const { terms, action, digest, deadline } = confirmation
   const { whyNotApprove } = form

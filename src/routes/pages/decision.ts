@@ -3,7 +3,7 @@ import type { Confirmation, Via } from '../../core/model.js'
 import { type Refusal, refuse } from '../../core/refusal.js'
 import type { Decision, Remember, Voter } from '../../service/decide.js'
 import { durations, unanswered } from '../../web/always.js'
-import type { Problem } from '../../web/decision.js'
+import type { FormProblem } from '../../web/decision.js'
 import { textOrNull } from '../voter.js'
 import type { Fields } from './form.js'
 
@@ -46,7 +46,7 @@ function readAlways({ duration = '', whom, details }: Fields): Remember {
 }
 
 /** What is wrong with one field of the form is told beside it, in words for the person who fills it in. */
-export function problemWith({ refused, sentence, extra }: Refusal, typed: string): Problem {
+export function problemWith({ refused, sentence, extra }: Refusal, typed: string): FormProblem {
   const kind = 'problem'
   if (refused === 'typing_required') {
     const what = typed.trim() === '' ? 'The name is missing' : 'This is not the name of the action'
