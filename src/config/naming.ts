@@ -1,6 +1,7 @@
 // How messages repeat a name that is not known, and name the one that was meant.
 import { nearTo } from '../core/closest.js'
-import { cut, visibleLine } from '../core/text.js'
+import { cut } from '../core/cut.js'
+import { visibleLine } from '../core/visible.js'
 
 /** More of a name is not repeated. */
 const maxShown = 80

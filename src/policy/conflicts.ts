@@ -1,7 +1,7 @@
 // Settings of a rule that are right one by one and wrong together, or with the groups of the file.
 import type { Seat } from '../core/model.js'
 import { emptySeats } from '../core/seats.js'
-import { visibleLine } from '../core/text.js'
+import { visibleLine } from '../core/visible.js'
 import { isExact } from './glob.js'
 import { isPlain } from './name.js'
 import { suggest } from './parts.js'

@@ -1,6 +1,6 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
 import type { Terms, Verdict } from '../core/model.js'
-import { cut } from '../core/text.js'
+import { cut } from '../core/cut.js'
 import { conflictsIn, type Groups, peopleAmong, problemWithRuleName, seatsOf, unknownGroups } from './conflicts.js'
 import { isExact } from './glob.js'
 import { warnAboutOrder } from './order-warnings.js'

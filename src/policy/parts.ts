@@ -2,7 +2,8 @@
 // `sentences.ts` puts the name before it; any other is a sentence by itself.
 import { z } from 'zod'
 import { nearTo } from '../core/closest.js'
-import { isPlainLine, visibleLine } from '../core/text.js'
+import { isPlainLine } from '../core/pieces.js'
+import { visibleLine } from '../core/visible.js'
 
 /** As long as the name of an action or of a person may be. */
 export const maxName = 1000

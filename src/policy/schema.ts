@@ -1,7 +1,8 @@
 // The rules file, in zod, once: it is read by this schema, and its JSON Schema and the tables of its manual come from it.
 import { z } from 'zod'
 import { risks } from '../core/model.js'
-import { skeleton, visibleLine } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
+import { visibleLine } from '../core/visible.js'
 import { isExact } from './glob.js'
 import { isPlain, plainWords } from './name.js'
 import { closed, describe, explain, mapOf, maxName, names, text, truth, whole } from './parts.js'

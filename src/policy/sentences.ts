@@ -1,6 +1,6 @@
 // From what zod finds wrong to sentences: where it is, what it is and what would be right.
 import type { z } from 'zod'
-import { visibleLine } from '../core/text.js'
+import { visibleLine } from '../core/visible.js'
 import { isRecord } from './parts.js'
 import { alias, blank, type Path, quoteStars } from './yaml.js'
 

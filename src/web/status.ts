@@ -1,4 +1,4 @@
-// What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
+// The status of a confirmation: how it was resolved, by whom, what became of it, and each vote on the way there.
 import type { Confirmation, Execution, Outcome, Remembered, Resolution, Status, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import { covered } from './always.js'
@@ -39,15 +39,11 @@ function through(via: string): Markup {
   return channel === undefined ? html`through ${writtenLine(via)}` : html`through ${channel}`
 }
 
-export function standing(confirmation: Confirmation): Markup | null {
+export function statusBox(confirmation: Confirmation): Markup | null {
   const { resolution, execution, votes } = confirmation
   if (resolution === null) return null
-  const { status, reason } = resolution
-  return html`<div class="standing ${status}">
-    <p class="verdict"><span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b></p>
-    <p>${sentences[status](resolution, votes)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
-    ${execution === null ? null : executionSentence(execution)}
+  return html`<div class="status ${resolution.status}">
+    ${verdict(resolution, votes)} ${execution === null ? null : executionSentence(execution)}
     ${votes.map(({ by, remember }) => (remember === null ? null : alsoWhitelisted(confirmation, by, remember)))}
   </div>`
 }
@@ -55,12 +51,20 @@ export function standing(confirmation: Confirmation): Markup | null {
 /** Where the form was: how it ended, in short. */
 export function outcome({ resolution, votes }: Confirmation): Markup | null {
   if (resolution === null) return null
+  return html`<div class="outcome ${resolution.status}">${verdict(resolution, votes)}</div>`
+}
+
+function verdict(resolution: Resolution, votes: Vote[]): Markup {
   const { status, reason } = resolution
-  return html`<div class="outcome ${status}">
-    <p class="verdict"><span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b></p>
+  return html`<p class="verdict">
+      <span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b>
+    </p>
     <p>${sentences[status](resolution, votes)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
-  </div>`
+    ${reasonLine(reason)}`
+}
+
+function reasonLine(reason: string | null): Markup | null {
+  return reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`
 }
 
 function alsoWhitelisted(confirmation: Confirmation, by: string, remembered: Remembered): Markup {
@@ -137,6 +141,6 @@ function voteItem({ verdict, by, at, via, reason, comment }: Vote): Markup {
       ${named(by)}${comment === null ? null : html` <span class="quiet">(gave the name ${named(comment)}, which is not proven)</span>`}
     </p>
     <p class="quiet">${moment(at)}, ${through(via)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
+    ${reasonLine(reason)}
   </li>`
 }
