@@ -7,7 +7,7 @@ import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import { type Reference, type Store, StoreUnavailable, type Write } from '../store/store.js'
 import { type Authority, type Proposal, settle } from './settle.js'
 

@@ -5,7 +5,7 @@ import type { NewEvent, RecordedEvent } from '../audit/event.js'
 import { dueAt, statusOf } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import {
   type Confirmation,
   defaultTerms,

@@ -1,7 +1,7 @@
 // The schema as an ordered list that only ever grows. The database's user_version is how many of them it has seen.
 // One is SQL, or a function where SQL cannot say it. It stands for itself: what it calls may not change after it.
 import { digestOf } from '../../core/digest.js'
-import { skeleton } from '../../core/text.js'
+import { skeleton } from '../../core/skeleton.js'
 import type Database from './driver.js'
 
 export type Migration = string | ((db: Database.Database) => void)

@@ -1,0 +1,179 @@
+// What `policy check` and `policy explain` print: the rules in plain sentences, and why one of them applies.
+import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
+import { defaultTerms, type Terms } from '../core/model.js'
+import { cut } from '../core/cut.js'
+import { visibleJson, visibleLine } from '../core/visible.js'
+import { type Condition, describeCondition, describeDemand, valuesAt } from '../policy/condition.js'
+import { readRules } from '../policy/file.js'
+import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
+import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
+import { fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
+
+/** What `policy check FILE` prints. Warnings leave it ok. */
+export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {
+  const read = readRules(text)
+  if ('mistakes' in read) {
+    return { ok: false, text: `${fileName}: ${list('mistake', read.mistakes)}\n` }
+  }
+  const { rules, warnings } = read
+  const lines = rules.flatMap((rule, index) => [
+    `  ${index + 1}. ${titleOf(rule)}`,
+    ...(rule.when.length === 0 ? [] : [`     when ${rule.when.map(describeCondition).join(', ')}`]),
+    `     ${summarize(rule.terms)}`,
+  ])
+  const isWhole = rules.some(({ actions, when }) => when.length === 0 && actions.includes('*'))
+  if (!isWhole) lines.push('  What no rule fits', `     ${summarize(defaultTerms)}`)
+  const parts = [
+    `${fileName}: ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, no mistakes. The first that fits applies.`,
+    lines.join('\n'),
+    `The ${highRiskActions.size} high-risk actions always need a person, whatever a rule says. A name with anything but ` +
+      `${plainWords} in it counts as one, and is refused unless a rule spells it out.`,
+    ...(warnings.length === 0 ? [] : [list('warning', warnings)]),
+  ]
+  return { ok: true, text: `${parts.join('\n\n')}\n` }
+}
+
+function list(what: string, items: string[]): string {
+  const count = `${items.length} ${what}${items.length === 1 ? '' : 's'}`
+  return `${count}\n${items.map((item) => `  - ${item}`).join('\n')}`
+}
+
+/** Why this text cannot be explained as details, if so. */
+export function problemWithDetails(details: string): string | null {
+  try {
+    const value = JSON.parse(details) as unknown
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      // As the service does, which would refuse them.
+      const ambiguity = findAmbiguity(details, () => false)
+      return ambiguity === null ? null : sayAmbiguity(ambiguity, 'the details')
+    }
+  } catch {
+    // Said below.
+  }
+  return `the details must be a JSON object, such as '{"amount": 5}'`
+}
+
+/** What `policy explain ACTION` prints: which rules were looked at, and what applies. `details` must have no problem. */
+export function explainAction(policy: Policy, action: string, details: string): string {
+  const value = JSON.parse(details) as unknown
+  const asked = `${quote(action)} with details ${show(value)}`
+  if (policy.isUnclear(action)) {
+    return `${asked}\n\nIt is refused (unclear_action): ${sayOdd(action)}, and no rule spells it out.\n`
+  }
+  const { terms, limits } = policy.govern(action, details)
+  const looked: string[] = []
+  let isFound = false
+  let count = 0
+  for (const rule of policy.rules) {
+    if (isFound) break
+    count += 1
+    if (!fitsAction(rule.actions, action)) {
+      looked.push(`  no   ${titleOf(rule)}: for other actions`)
+      continue
+    }
+    const failed = rule.when.filter(({ holds }) => !holds(value)).map((condition) => sayFailed(condition, value))
+    isFound = failed.length === 0
+    looked.push(`  ${isFound ? 'yes' : 'no '}  ${titleOf(rule)}`, ...failed.map((sentence) => `         ${sentence}`))
+  }
+  const left = policy.rules.length - count
+  if (left > 0) looked.push(`  ${left} more after it: not looked at`)
+  if (!isFound) looked.push(`  yes  "${terms.rule}", which is built in`)
+  const parts = [
+    asked,
+    `Rules, in order:\n${looked.join('\n')}`,
+    `What applies: "${terms.rule}"\n${[
+      ...(isHighRisk(action) ? [sayHighRisk(action)] : []),
+      ...sayTerms(terms),
+      ...sayLimits(limits),
+    ]
+      .map((sentence) => `  ${sentence}`)
+      .join('\n')}`,
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+/** A few are enough to see why. */
+const maxShown = 3
+
+function sayFailed(condition: Condition, details: unknown): string {
+  const { path, every } = condition
+  const found = valuesAt(details, condition, maxShown + 1).map(show)
+  const what = found.length > maxShown ? [...found.slice(0, maxShown), '…'] : found
+  const must = `${every ? 'every one must' : 'must'} be ${describeDemand(condition)}`
+  return `${path} is ${what.length === 0 ? 'missing' : what.join(', ')} and ${must}`
+}
+
+function titleOf({ actions, terms }: Rule): string {
+  const patterns = actions.join(', ')
+  return patterns === terms.rule ? `"${terms.rule}"` : `"${terms.rule}" for ${patterns}`
+}
+
+/** On one line, for a list of rules. */
+function summarize(terms: Terms): string {
+  const { risk, deciders, mustType, reasonFor, allowsOwn, needsDigest, mayWhitelist } = terms
+  return [
+    ...(risk === 'normal' ? [] : [`risk ${risk}`]),
+    countApprovals(terms),
+    ...(deciders === null ? [] : [`by ${deciders.join(' or ')}`]),
+    ...(mustType ? ['typed confirmation'] : []),
+    ...(reasonFor.length === 0 ? [] : [`a reason to ${reasonFor.join(' or ')}`]),
+    ...(allowsOwn ? ["the requester's own too"] : []),
+    ...(needsDigest ? ['claimed with its digest'] : []),
+    mayWhitelist ? 'may be whitelisted' : 'never whitelisted',
+  ].join(', ')
+}
+
+function countApprovals({ approvals, seats }: Terms): string {
+  if (seats.length > 0) return seats.map(({ group, count }) => `${count} of ${group}`).join(' and ')
+  return approvals === 1 ? '1 approval' : `${approvals} approvals`
+}
+
+function sayOdd(action: string): string {
+  return `its name has ${oddOneOf(action)} in it, which is none of ${plainWords}`
+}
+
+function sayHighRisk(action: string): string {
+  const name = highRiskName(action) ?? action
+  const why = isPlain(action) ? (name === action ? '' : ` (it is another spelling of ${name})`) : ` (${sayOdd(action)})`
+  return `It is a high-risk action${why}: whatever a rule says, a person decides, and not the requester.`
+}
+
+function sayTerms(terms: Terms): string[] {
+  const { risk, approvals, seats, deciders, mayWhitelist, reasonFor, mustType, allowsOwn, needsDigest } = terms
+  const whom = seats.map(({ group, count, members }) => `${count} of ${group} (${members.join(', ')})`).join(' and ')
+  const who = deciders === null ? 'Every operator' : `Only ${deciders.join(', ')}`
+  return [
+    terms.rule === defaultTerms.rule ? 'No rule says what its risk is.' : `Its risk is ${risk}.`,
+    approvals === 1
+      ? `One person must approve${whom === '' ? '' : `: ${whom}`}.`
+      : `${approvals} different people must approve${whom === '' ? '' : `: ${whom}`}. One denial ends it.`,
+    seats.length === 0
+      ? `${who} may approve or deny, ${allowsOwn ? 'also' : 'but not'} their own requests.`
+      : `${who} may deny; only members of these groups may approve. ${allowsOwn ? 'Also' : 'Not'} their own requests.`,
+    ...(mustType ? ['The approver must type the name of the action.'] : []),
+    ...(reasonFor.length === 0 ? [] : [`To ${reasonFor.join(' or ')} takes a reason.`]),
+    mayWhitelist ? 'It may be whitelisted, and then passes without asking.' : 'No whitelist entry covers it.',
+    ...(needsDigest ? ['It is claimed only with the digest of what is about to be done.'] : []),
+  ]
+}
+
+function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: Limits): string[] {
+  return [
+    `It waits ${timeout.default} seconds; an agent may ask for ${timeout.min} to ${timeout.max}.`,
+    `At most ${rate.max} may be asked for in any ${rate.windowMs / 1000} seconds.`,
+    ...(maxOpen === null ? [] : [`A requester may have at most ${maxOpen} pending.`]),
+    ...(mergesIdentical ? ['The same request while one is pending gets that one.'] : []),
+    ...(denialHoldsMs === 0 ? [] : [`After a denial the same request is refused for ${denialHoldsMs / 1000} seconds.`]),
+  ]
+}
+
+/** As much as fits on a line. */
+const maxValue = 200
+
+function show(value: unknown): string {
+  return cut(visibleJson(JSON.stringify(value)), maxValue)
+}
+
+function quote(action: string): string {
+  return cut(visibleLine(action), maxValue)
+}

@@ -1,0 +1,237 @@
+// The one table of settings: the help, the documents and the sample file are made from it or held against it.
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+export interface Setting {
+  /** The heading it stands under in the help. */
+  group: string
+  /** Without one it is never taken from the command line, where other users of the machine could read it. */
+  flag?: string
+  env: string
+  /** What stands for the value in the help. */
+  takes: string
+  help: string
+  default?: string | number
+  /** Never shown, not even when it is wrong. */
+  secret?: true
+}
+
+const listening = 'Where it listens'
+const keeping = 'What it keeps'
+const deciding = 'Who may decide'
+const limiting = 'How much it takes'
+const lasting = 'How long a yes is good'
+const saying = 'What it says'
+const telling = 'Whom it tells'
+const calling = 'Whom it calls back'
+
+export const settings = {
+  host: {
+    group: listening,
+    flag: 'host',
+    env: 'CONFIRMATION_HOST',
+    takes: 'ADDRESS',
+    help: 'address to listen on; on anything but loopback it asks for a key from the start, and the first start makes an admin key and prints it',
+    default: '127.0.0.1',
+  },
+  port: {
+    group: listening,
+    flag: 'port',
+    env: 'CONFIRMATION_PORT',
+    takes: 'PORT',
+    help: 'port of the API; 0 picks a free one',
+    default: 6000,
+  },
+  webPort: {
+    group: listening,
+    flag: 'web-port',
+    env: 'CONFIRMATION_WEB_PORT',
+    takes: 'PORT|off',
+    help: 'second port with the same service, for browsers, which refuse port 6000; 0 picks a free one, off turns it off',
+    default: 6001,
+  },
+  publicUrl: {
+    group: listening,
+    flag: 'public-url',
+    env: 'CONFIRMATION_PUBLIC_URL',
+    takes: 'URL',
+    help: 'where people reach the pages, for links in messages; without it, http://127.0.0.1 and the web port',
+  },
+  dbPath: {
+    group: keeping,
+    flag: 'db-path',
+    env: 'CONFIRMATION_DB_PATH',
+    takes: 'FILE',
+    help: 'SQLite database, on a local disk; without it, confirmation_audit.db in the folder HERMES_HOME, which is ~/.hermes unless it is set',
+  },
+  auth: {
+    group: deciding,
+    flag: 'auth',
+    env: 'CONFIRMATION_AUTH',
+    takes: 'auto|keys',
+    help: 'whether a key is needed: with keys always, even while there is none; with auto the service is in open mode on loopback until the first key',
+    default: 'auto',
+  },
+  policy: {
+    group: deciding,
+    flag: 'policy',
+    env: 'CONFIRMATION_POLICY',
+    takes: 'FILE',
+    help: 'file of rules for actions, in YAML; read again on SIGHUP',
+  },
+  rateLimit: {
+    group: limiting,
+    flag: 'rate-limit',
+    env: 'CONFIRMATION_RATE_LIMIT',
+    takes: 'N',
+    help: 'confirmations per action in each window',
+    default: 10,
+  },
+  rateWindow: {
+    group: limiting,
+    flag: 'rate-window',
+    env: 'CONFIRMATION_RATE_WINDOW',
+    takes: 'SECONDS',
+    help: 'length of the sliding window, in seconds',
+    default: 3600,
+  },
+  floodLimit: {
+    group: limiting,
+    flag: 'flood-limit',
+    env: 'CONFIRMATION_FLOOD_LIMIT',
+    takes: 'N',
+    help: 'requests per minute with one key or link, or without a good one from one address; an item of a batch is one; 0: no limit',
+    default: 60_000,
+  },
+  approvalTtl: {
+    group: lasting,
+    flag: 'approval-ttl',
+    env: 'CONFIRMATION_APPROVAL_TTL',
+    takes: 'SECONDS',
+    help: 'seconds within which an approval must be claimed',
+    default: 900,
+  },
+  reportTimeout: {
+    group: lasting,
+    flag: 'report-timeout',
+    env: 'CONFIRMATION_REPORT_TIMEOUT',
+    takes: 'SECONDS',
+    help: 'seconds after a claim within which a report is expected',
+    default: 3600,
+  },
+  logLevel: {
+    group: saying,
+    flag: 'log-level',
+    env: 'CONFIRMATION_LOG_LEVEL',
+    takes: 'LEVEL',
+    help: 'the least that is logged: fatal, error, warn, info, debug, trace or silent',
+    default: 'info',
+  },
+  notifyTimeout: {
+    group: telling,
+    flag: 'notify-timeout',
+    env: 'CONFIRMATION_NOTIFY_TIMEOUT',
+    takes: 'SECONDS',
+    help: 'seconds a chat may take to answer before the next one is tried',
+    default: 10,
+  },
+  telegramBotToken: {
+    group: telling,
+    env: 'TELEGRAM_BOT_TOKEN',
+    takes: 'TOKEN',
+    help: 'Telegram bot that announces confirmations',
+    secret: true,
+  },
+  telegramHomeChannel: {
+    group: telling,
+    env: 'TELEGRAM_HOME_CHANNEL',
+    takes: 'CHAT',
+    help: 'chat id or @channel it writes to',
+  },
+  telegramApiBase: {
+    group: telling,
+    env: 'TELEGRAM_API_BASE',
+    takes: 'URL',
+    help: 'another Bot API server',
+    default: 'https://api.telegram.org',
+  },
+  discordBotToken: {
+    group: telling,
+    env: 'DISCORD_BOT_TOKEN',
+    takes: 'TOKEN',
+    help: 'Discord bot that announces confirmations when Telegram does not',
+    secret: true,
+  },
+  discordHomeChannel: {
+    group: telling,
+    env: 'DISCORD_HOME_CHANNEL',
+    takes: 'CHANNEL',
+    help: 'channel id it writes to',
+  },
+  discordWebhookUrl: {
+    group: telling,
+    env: 'DISCORD_WEBHOOK_URL',
+    takes: 'URL',
+    help: 'Discord webhook, used when no bot is configured',
+    secret: true,
+  },
+  discordApiBase: {
+    group: telling,
+    env: 'DISCORD_API_BASE',
+    takes: 'URL',
+    help: 'another Discord API server',
+    default: 'https://discord.com/api/v10',
+  },
+  callbackAllow: {
+    group: calling,
+    flag: 'callback-allow',
+    env: 'CONFIRMATION_CALLBACK_ALLOW',
+    takes: 'HOST,...',
+    help: 'hosts that may be called back although their address is private: host or host:port, separated by commas',
+  },
+  callbackSecret: {
+    group: calling,
+    env: 'CONFIRMATION_CALLBACK_SECRET',
+    takes: 'SECRET',
+    help: 'signs callbacks: whsec_ and 24 to 64 bytes in base64; several, separated by spaces, while it is changed',
+    secret: true,
+  },
+} as const satisfies Record<string, Setting>
+
+export type Key = keyof typeof settings
+
+/** What is no setting of its own: it cannot stand in the file. */
+export const otherSettings = {
+  config: {
+    flag: 'config',
+    env: 'CONFIRMATION_CONFIG',
+    takes: 'FILE',
+    help: 'YAML file to read settings from',
+  },
+  help: { flag: 'help', short: 'h', takes: '', help: 'show help; with a command, about that command' },
+  version: { flag: 'version', short: 'V', takes: '', help: 'show the version' },
+  hermesHome: {
+    env: 'HERMES_HOME',
+    takes: 'FOLDER',
+    help: 'folder of the database when --db-path is not given; made if missing',
+    default: '~/.hermes',
+  },
+} as const satisfies Record<string, OtherSetting>
+
+export interface OtherSetting extends Pick<Setting, 'flag' | 'takes' | 'help' | 'default'> {
+  env?: string
+  short?: string
+}
+
+export const settingEntries = Object.entries(settings) as [Key, Setting][]
+
+/** The flags that every command takes. */
+export const generalFlags = [
+  ...settingEntries.flatMap(([, { flag }]) => flag ?? []),
+  ...Object.values<OtherSetting>(otherSettings).flatMap(({ flag }) => flag ?? []),
+]
+
+/** The name a setting has in the configuration file: telegramBotToken is telegram_bot_token. */
+export function fileKey(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}

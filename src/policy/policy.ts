@@ -1,0 +1,154 @@
+// Which rule governs an action: the first whose pattern and conditions fit. High-risk actions come out hardened,
+// whatever the rule says.
+import { defaultTerms, type Terms } from '../core/model.js'
+import type { Condition } from './condition.js'
+import { compileGlob, isExact } from './glob.js'
+import { fold, isPlain, trimEnd } from './name.js'
+import { defaultTimeout, highRiskName, isHighRisk, type TimeoutBounds } from './risk.js'
+
+export interface Rate {
+  max: number
+  windowMs: number
+}
+
+export interface Limits {
+  /** In seconds. */
+  timeout: TimeoutBounds
+  rate: Rate
+  /** How many of a requester's confirmations may be pending; null: any number. */
+  maxOpen: number | null
+  mergesIdentical: boolean
+  /** How long a denial stands against the same digest; 0: not at all. */
+  denialHoldsMs: number
+}
+
+export interface Governing {
+  terms: Terms
+  limits: Limits
+}
+
+/** One rule of the file, as `readRules` made it. Its name is in its terms. */
+export interface Rule {
+  /** Patterns for the whole name of an action. */
+  actions: string[]
+  /** All must hold. */
+  when: Condition[]
+  terms: Terms
+  /** No rate of its own: that of the settings. */
+  limits: Omit<Limits, 'rate'> & { rate: Rate | null }
+}
+
+export interface Policy {
+  /** The first rule that fits this action and these details (JSON text of an object). */
+  govern(action: string, details: string): Governing
+  /** There are rules, and this name is neither plain nor spelt out by one of them. */
+  isUnclear(action: string): boolean
+  /** Whose rate window this action uses: every spelling has the same one, and all unclear names have one together. */
+  windowOf(action: string): string
+  /** Whether any rule that might govern this action lets it be whitelisted. */
+  mayWhitelist(action: string): boolean
+  /** In order, without the built-in ones. */
+  rules: readonly Rule[]
+}
+
+/** Where no rule fits a high-risk action. */
+export const highRiskTerms: Terms = {
+  ...defaultTerms,
+  rule: 'high risk',
+  risk: 'high',
+  mayWhitelist: false,
+  needsDigest: true,
+}
+
+/** Names of the rules that are built in. */
+export const builtInNames: readonly string[] = [defaultTerms.rule, highRiskTerms.rule]
+
+/** Names of actions are an agent's to choose: what is remembered about them has an end. */
+const maxRemembered = 1000
+
+interface Candidate {
+  when: Condition[]
+  governing: Governing
+}
+
+/** `rules` are those of a file; null: there is none. */
+export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Policy {
+  const plain: Limits = {
+    timeout: defaultTimeout,
+    rate: defaults.rate,
+    maxOpen: null,
+    mergesIdentical: false,
+    denialHoldsMs: 0,
+  }
+  const fallback: Candidate = { when: [], governing: { terms: defaultTerms, limits: plain } }
+  const highRiskFallback: Candidate = { when: [], governing: { terms: highRiskTerms, limits: plain } }
+  const prepared = (rules ?? []).map(({ actions, when, terms, limits }) => {
+    const full: Limits = { ...limits, rate: limits.rate ?? defaults.rate }
+    const candidate = (of: Terms): Candidate => ({ when, governing: { terms: of, limits: full } })
+    return { fits: compileActions(actions), ordinary: candidate(terms), hardened: candidate(harden(terms)) }
+  })
+  const spelled = new Set((rules ?? []).flatMap(({ actions }) => actions.filter(isExact)))
+  const isClear = (action: string) => isPlain(action) || spelled.has(action)
+  const remembered = new Map<string, Candidate[]>()
+
+  /** What may govern this action, up to and including the first without conditions. */
+  function candidatesFor(action: string): Candidate[] {
+    const known = remembered.get(action)
+    if (known !== undefined) return known
+    const isHigh = isHighRisk(action)
+    const name = comparedName(action)
+    const candidates: Candidate[] = []
+    for (const { fits, ordinary, hardened } of prepared) {
+      if (!fits(name)) continue
+      candidates.push(isHigh ? hardened : ordinary)
+      if (ordinary.when.length === 0) break
+    }
+    if (candidates.at(-1)?.when.length !== 0) candidates.push(isHigh ? highRiskFallback : fallback)
+    if (remembered.size >= maxRemembered) remembered.clear()
+    remembered.set(action, candidates)
+    return candidates
+  }
+
+  return {
+    govern(action, details) {
+      const all = candidatesFor(action)
+      if (all[0]!.when.length === 0) return all[0]!.governing
+      const value = JSON.parse(details) as unknown
+      return all.find(({ when }) => when.every((condition) => condition.holds(value)))!.governing
+    },
+    isUnclear: (action) => rules !== null && !isClear(action),
+    windowOf: (action) => (isClear(action) ? trimEnd(comparedName(action)) : ''),
+    mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
+    rules: rules ?? [],
+  }
+}
+
+/**
+ * A name, or a pattern, as it is compared: every spelling of a high-risk action is that action, other plain names are folded,
+ * and what is not plain is itself and nothing else.
+ */
+export function comparedName(name: string): string {
+  if (!isExact(name)) return fold(name)
+  return isPlain(name) ? fold(highRiskName(name) ?? name) : name
+}
+
+/** Whether a rule for these patterns is about this action. */
+export function fitsAction(actions: string[], action: string): boolean {
+  return compileActions(actions)(comparedName(action))
+}
+
+function compileActions(actions: string[]): (name: string) => boolean {
+  const globs = actions.map((pattern) => {
+    const compared = comparedName(pattern)
+    if (!isExact(pattern) || !isPlain(pattern)) return compileGlob(compared)
+    const bare = trimEnd(compared)
+    return (name: string) => trimEnd(name) === bare
+  })
+  return (name) => globs.some((fits) => fits(name))
+}
+
+/** The same terms, as strict as a high-risk action needs them. */
+export function harden(terms: Terms): Terms {
+  if (terms.risk === 'high' && !terms.mayWhitelist && !terms.allowsOwn && terms.needsDigest) return terms
+  return { ...terms, risk: 'high', mayWhitelist: false, allowsOwn: false, needsDigest: true }
+}
