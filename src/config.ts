@@ -129,16 +129,6 @@ export function readInvocation(argv: string[], env: Env): Invocation {
   return { command: 'serve', config, warnings: warningsFor(config, env) }
 }
 
-export function isLoopback(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '').toLowerCase()
-  return bare === 'localhost' || bare === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(bare)
-}
-
-/** Whether everyone is let in for as long as there was never a key: nowhere that others can reach. */
-export function mayBeOpen({ host, auth }: Config): boolean {
-  return auth === 'auto' && isLoopback(host)
-}
-
 function readFile(path: unknown, problems: string[]): Record<string, unknown> {
   if (typeof path !== 'string') return {}
   let content: unknown

@@ -1,10 +1,12 @@
 // The commands beside serving: keys and people, over the database's own socket; backups and rules, which need no service.
 import { existsSync, realpathSync } from 'node:fs'
 import { request } from 'node:http'
-import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
+import { maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
+import { mayBeOpen } from '../access/open-mode.js'
+import { chatIdPattern, problemWithName } from '../access/person.js'
 import { roles } from '../access/role.js'
 import type { Order } from '../command.js'
-import { type Config, ConfigProblems, mayBeOpen } from '../config.js'
+import { type Config, ConfigProblems } from '../config.js'
 import { inert } from '../core/json.js'
 import { visibleLine } from '../core/text.js'
 import { localSocket } from '../listen.js'
@@ -174,7 +176,7 @@ async function findKeys(call: Call, which: string, nameCommand: NameCommand): Pr
   if (found.length > 0) return found
   const shown = /^[0-9a-f]{12}$/.test(id)
     ? id
-    : flawOfName(which) === null && !which.startsWith('hpk_')
+    : problemWithName(which) === null && !which.startsWith('hpk_')
       ? `of ${which}`
       : 'like that'
   const nothing = keys.some(({ name }) => name === which)

@@ -1,13 +1,13 @@
 // The pages that people decide on: what waits, one confirmation, one link. A GET never changes anything; a decision is a form
 // that only its page can send, with a choice that nobody made in advance.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { Link } from '../access/key.js'
-import { anyone, type Caller, may } from '../access/role.js'
+import type { Link } from '../access/link.js'
+import { actorOf, anyone, type Caller, type KeyHolder, may, nameOf } from '../access/role.js'
+import { isVerified, textOf, unknown, type Voter } from '../core/actor.js'
 import type { Confirmation, Verdict, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { flawOfVoter } from '../core/vote.js'
-import type { Decided, Decision, Remember, Voter } from '../service/decide.js'
-import type { KeyHolder } from '../service/people.js'
+import { problemWithVoter } from '../core/vote.js'
+import type { Decided, Decision, Remember } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import { durations, unanswered } from '../web/always.js'
 import { recordedApproval } from '../web/approvals.js'
@@ -46,7 +46,7 @@ interface Seen {
   confirmation: Confirmation
   /** Where the page is. */
   path: string
-  voter: Voter
+  by: Voter
   /** Why they may not decide, whatever the confirmation. */
   obstacle: string | null
   isSignedIn: boolean
@@ -66,7 +66,7 @@ export async function pageRoutes(
   app: Api,
   { service, auth, unsent, cursors, chance, isSecure }: PagesDeps,
 ): Promise<void> {
-  const { people } = service
+  const { people, openMode } = service
   const sessions = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
   const paint = createPainter()
@@ -95,7 +95,7 @@ export async function pageRoutes(
     pages.setErrorHandler(async (error: FastifyError, request, reply) => {
       const problem = inFormWords(toProblem(error))
       if (problem.code === 'cross_origin') {
-        await auth.note(request, refuse('forbidden', problem.message), 'unknown', { via: 'page' })
+        await auth.note(request, refuse('forbidden', problem.message), unknown, { via: 'page' })
       }
       // What went wrong inside is the main handler's to log.
       if (problems[problem.code].status >= 500) throw error
@@ -103,7 +103,7 @@ export async function pageRoutes(
       return say(request, reply, problem)
     })
 
-    // Where everyone is let in, and for whoever is signed in.
+    // In open mode, and for those who are signed in.
     for (const place of ['', '/s/:session']) {
       pages.get<{ Querystring: { cursor?: string } }>(`${place}/`, { config }, async (request, reply) => {
         const caller = callerOf(request)
@@ -112,7 +112,7 @@ export async function pageRoutes(
         const page = await service.waiting(maxListed, from)
         const base = baseOf(request)
         const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
-        const frame = frameOf(request, reply, caller.name)
+        const frame = frameOf(request, reply, nameOf(caller))
         const moreUrl = page.next === null ? null : `${base}/?cursor=${cursors.write(page.next, 'page', caller)}`
         const startUrl = from === null ? null : `${base}/`
         return html(reply, listPage({ ...frame, items, now: service.now(), moreUrl, startUrl }))
@@ -128,12 +128,12 @@ export async function pageRoutes(
         const fields = forms.read(request)
         const caller = callerOf(request)
         if (caller === null) {
-          await auth.note(request, notSignedIn, 'unknown', { via: 'page' })
+          await auth.note(request, notSignedIn, unknown, { via: 'page' })
           return toSignIn(request, reply)
         }
-        const { voter, confirmation } = await seenBy(caller, request)
-        if (!may(caller, 'decide')) await auth.reject(request, forbidden, voter.by, { via: 'page' })
-        const decision = readDecision(fields, confirmation, voter, 'page')
+        const { by, confirmation } = await seenBy(caller, request)
+        if (!may(caller, 'decide')) await auth.reject(request, forbidden, by, { via: 'page' })
+        const decision = readDecision(fields, confirmation, by, 'page')
         const result = isRefusal(decision) ? decision : await service.decide(request.params.id, decision)
         return answer(request, reply, result, fields, () => seenBy(caller, request))
       })
@@ -151,12 +151,12 @@ export async function pageRoutes(
     pages.post<ByToken>('/link/:token', { config, bodyLimit }, async (request, reply) => {
       const fields = forms.read(request)
       const link = await findLink(request)
-      const { voter, confirmation, obstacle } = await seenThrough(link, pathOf(request))
-      if (!people.mayDecide(link.recipient)) {
+      const { by, confirmation, obstacle } = await seenThrough(link, pathOf(request))
+      if (!people.mayDecide(textOf(link.recipient))) {
         const target = { via: 'link' as const, id: link.confirmationId }
-        await auth.reject(request, { ...forbidden, sentence: obstacle! }, voter.by, target)
+        await auth.reject(request, { ...forbidden, sentence: obstacle! }, by, target)
       }
-      const decision = readDecision(fields, confirmation, voter, 'link')
+      const decision = readDecision(fields, confirmation, by, 'link')
       const result = isRefusal(decision) ? decision : await service.decideByLink(link, decision)
       return answer(request, reply, result, fields, async () => seenThrough(await findLink(request), pathOf(request)))
     })
@@ -167,7 +167,7 @@ export async function pageRoutes(
 
     pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
       const { next, undecided } = request.query
-      const whyNot = people.hasKeys() || people.isOpen() ? null : noKeyYet
+      const whyNot = people.hasKeys() || openMode.isOpen() ? null : noKeyYet
       return html(reply, signIn(request, reply, safePath(next), undecided === undefined ? whyNot : signedOut))
     })
 
@@ -176,7 +176,7 @@ export async function pageRoutes(
       const next = safePath(fields.next)
       try {
         const holder = await auth.signIn(request, (fields.key ?? '').trim())
-        if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.name, { via: 'page' })
+        if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.actor, { via: 'page' })
         const { place, secret } = sessions.start(holder.keyId)
         setCookie(reply, sessionCookie, secret, isSecure(), `/s/${place}`)
         return goTo(reply, `/s/${place}${next}`)
@@ -198,9 +198,9 @@ export async function pageRoutes(
 
   // -- who looks ---------------------------------------------------------------------------------------------------------
 
-  /** Whoever is signed in, anyone while the service is open, or nobody. */
+  /** The person who is signed in, anyone in open mode, or nobody. */
   function callerOf(request: FastifyRequest): Caller | null {
-    return people.isOpen() ? anyone : signedIn(request)
+    return openMode.isOpen() ? anyone : signedIn(request)
   }
 
   function signedIn(request: FastifyRequest): KeyHolder | null {
@@ -210,31 +210,32 @@ export async function pageRoutes(
 
   async function findLink(request: FastifyRequest<ByToken>): Promise<Link> {
     const link = await service.findLink(request.params.token)
-    return link ?? auth.reject(request, noSuchLink, 'unknown', { via: 'link' })
+    return link ?? auth.reject(request, noSuchLink, unknown, { via: 'link' })
   }
 
   async function seenBy(caller: Caller, request: FastifyRequest<ById>): Promise<Seen> {
     const { confirmation } = granted(await service.find(request.params.id, caller))
-    const isProven = caller.name !== null
     return {
       confirmation,
       path: `${baseOf(request)}/view/${confirmation.id}`,
-      voter: { by: caller.name ?? 'page', comment: null, isProven, isPersonal: true },
+      by: actorOf(caller, 'page'),
       obstacle: may(caller, 'decide') ? null : 'Your key lets you look, but not decide.',
-      isSignedIn: isProven,
+      isSignedIn: caller.role !== null,
     }
   }
 
   async function seenThrough({ recipient, confirmationId, usedAt }: Link, path: string): Promise<Seen> {
     const { confirmation } = granted(await service.find(confirmationId, anyone))
-    const obstacle = people.mayDecide(recipient)
+    const name = textOf(recipient)
+    const mayDecide = people.mayDecide(name)
+    const obstacle = mayDecide
       ? 'This link has been used, and a link is good for one decision.'
-      : `${recipient}, for whom this link was made, may not decide.`
+      : `${name}, for whom this link was made, may not decide.`
     return {
       confirmation,
       path,
-      voter: { by: recipient, comment: null, isProven: true, isPersonal: people.isPerson(recipient) },
-      obstacle: usedAt === null && people.mayDecide(recipient) ? null : obstacle,
+      by: { kind: 'link', recipient },
+      obstacle: usedAt === null && mayDecide ? null : obstacle,
       isSignedIn: false,
     }
   }
@@ -244,39 +245,39 @@ export async function pageRoutes(
   function frameOf(request: FastifyRequest, reply: FastifyReply, viewer: string | null, isSignedIn = viewer !== null) {
     const action = `${baseOf(request)}/logout`
     const signOut = isSignedIn ? { action, csrf: forms.tokenFor(request, reply, action) } : null
-    return { isOpen: people.isOpen(), viewer, signOut }
+    return { isOpen: openMode.isOpen(), viewer, signOut }
   }
 
   function render(request: FastifyRequest, reply: FastifyReply, seen: Seen): Promise<string> {
-    const { confirmation, path, voter, obstacle, isSignedIn, refusal, entered = {} } = seen
+    const { confirmation, path, by, obstacle, isSignedIn, refusal, entered = {} } = seen
     const now = service.now()
-    const isOver = confirmation.resolution !== null
-    const flawOf = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
-    // Whoever may not approve may still be allowed to deny.
-    const why = obstacle ?? flawOf('deny')
-    const { by, isProven } = voter
-    const done = recordedApproval(confirmation, by, isProven)
+    const isOver = confirmation.status !== 'pending'
+    const problemWith = (verdict: Verdict) =>
+      isOver ? null : (problemWithVoter(confirmation, { by, verdict })?.sentence ?? null)
+    // Who may not approve may still be allowed to deny.
+    const why = obstacle ?? problemWith('deny')
+    const done = recordedApproval(confirmation, by)
     const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
     const csrf = forms.tokenFor(request, reply, path)
     const said = done === null ? null : { kind: 'done' as const, text: done }
     const draft = { verdict, reason, typed, duration, whom, details }
-    const form = { action: path, csrf, by, isProven, whyNotApprove: flawOf('approve'), ...draft }
+    const form = { action: path, csrf, by, whyNotApprove: problemWith('approve'), ...draft }
     return paint({
-      ...frameOf(request, reply, voter.isProven ? voter.by : null, isSignedIn),
+      ...frameOf(request, reply, isVerified(by) ? textOf(by) : null, isSignedIn),
       confirmation,
       now,
       decision: isOver ? null : why === null ? { form } : { why },
-      message: refusal === undefined ? said : problemWith(refusal, typed),
+      message: refusal === undefined ? said : formProblem(refusal, typed),
       draft: { reason, typed },
       stateUrl: isOver ? null : `${path}/state`,
-      signInUrl: isSignedIn || people.isOpen() || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
-      backUrl: isSignedIn || people.isOpen() ? `${baseOf(request)}/` : null,
+      signInUrl: isSignedIn || openMode.isOpen() || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
+      backUrl: isSignedIn || openMode.isOpen() ? `${baseOf(request)}/` : null,
     })
   }
 
   function signIn(request: FastifyRequest, reply: FastifyReply, next: string, problem: string | null): string {
     const csrf = forms.tokenFor(request, reply, '/login')
-    return signInPage({ csrf, next, problem, isOpen: people.isOpen() })
+    return signInPage({ csrf, next, problem, isOpen: openMode.isOpen() })
   }
 
   /** What came of it is on the page itself, which is loaded anew; what did not is said at the form, or where it was. */
@@ -304,7 +305,7 @@ export async function pageRoutes(
   function say(request: FastifyRequest, reply: FastifyReply, { code, message, extra }: Problem): Promise<FastifyReply> {
     const { status, title } = problems[code]
     if (typeof extra.retry_after_seconds === 'number') void reply.header('retry-after', extra.retry_after_seconds)
-    const frame = { isOpen: people.isOpen(), viewer: null, signOut: null }
+    const frame = { isOpen: openMode.isOpen(), viewer: null, signOut: null }
     const said = code === 'cross_origin' ? refusedForm(request, message) : { title, text: message }
     return html(reply.code(status), messagePage({ ...frame, ...said }))
   }
@@ -324,7 +325,7 @@ const noSuchLink = refuse(
   'There is no such link. Take the one from the message, or sign in with a key.',
 )
 
-function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, via: Via): Decision | Refusal {
+function readDecision(fields: Fields, confirmation: Confirmation, by: Voter, via: Via): Decision | Refusal {
   const { verdict: choice = '', typed } = fields
   // Browsers send line breaks as two characters.
   const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
@@ -347,7 +348,7 @@ function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, 
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver: { by, comment: null }, via }
 }
 
 /** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */
@@ -361,7 +362,7 @@ function readAlways({ duration = '', whom, details }: Fields): Remember {
 }
 
 /** What is wrong with one field of the form is told beside it, in words for whoever fills it in. */
-function problemWith({ refused, sentence, extra }: Refusal, typed: string): FormProblem {
+function formProblem({ refused, sentence, extra }: Refusal, typed: string): FormProblem {
   const kind = 'problem'
   if (refused === 'typing_required') {
     const what = typed.trim() === '' ? 'The name is missing' : 'This is not the name of the action'

@@ -1,5 +1,4 @@
 // The pages: one confirmation, the list of those that wait, signing in, and a message. Each is a whole document.
-import { statusOf } from '../core/confirmation.js'
 import { shortDigest } from '../core/digest.js'
 import { type Confirmation, defaultTerms, type Terms } from '../core/model.js'
 import { cut, visibleLine } from '../core/text.js'
@@ -43,8 +42,7 @@ export interface ConfirmationPage extends Frame {
 
 export function confirmationPage(view: ConfirmationPage): string {
   const { confirmation, now, decision, message, draft, stateUrl, signInUrl, backUrl } = view
-  const { id, version, action, description, details, deadline, terms } = confirmation
-  const status = statusOf(confirmation)
+  const { id, version, action, description, details, deadline, terms, status } = confirmation
   const form = decision !== null && 'form' in decision ? decision.form : null
   const why = decision !== null && 'why' in decision ? decision.why : null
   const problem = message?.kind === 'problem' ? message : null

@@ -1,14 +1,18 @@
 // Confirmations as people meet them, for tests and for the pictures in the documents.
+import type { Voter } from '../../src/core/actor.js'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import {
   type Confirmation,
   defaultTerms,
   type Outcome,
+  type Pending,
+  type Resolved,
   type Submission,
   type Terms,
   type Vote,
 } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
+import { person } from '../actors.js'
 import type { ConfirmationPage, DecisionForm } from '../../src/web/page.js'
 
 /** 2026-03-12T14:02:10Z */
@@ -27,32 +31,32 @@ const plain: Submission = {
   onBehalfOf: null,
 }
 
-export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Confirmation {
+export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Pending {
   return hold({ ...plain, ...submission }, id, askedAt, { ...defaultTerms, ...terms })
 }
 
-export function resolved(of: Confirmation, status: Outcome, by: string, reason: string | null = null): Confirmation {
-  const done = resolve(of, { status, by, at: askedAt + 95_000, via: 'http', reason }, 900_000)
+export function resolved(of: Confirmation, status: Outcome, by: string, reason: string | null = null): Resolved {
+  const resolution = { by: person(by), at: askedAt + 95_000, via: 'http', reason } as const
+  const done = resolve(of, status, resolution, 900_000)
   if (isRefusal(done)) throw new Error(done.sentence)
   return done
 }
 
-export function vote(by: string, more: Partial<Vote> = {}): Vote {
+export function vote(by: string | Voter, more: Partial<Vote> = {}): Vote {
   return {
     verdict: 'approve',
-    by,
+    by: typeof by === 'string' ? person(by) : by,
     at: askedAt + 61_000,
     via: 'telegram',
     reason: null,
     comment: null,
-    isProven: true,
     remember: null,
     ...more,
   }
 }
 
 export function formOf(more: Partial<DecisionForm> = {}): DecisionForm {
-  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isProven: true, whyNotApprove: null, ...more }
+  return { action: '/page', csrf: 'token', by: person('maria.lindqvist'), whyNotApprove: null, ...more }
 }
 
 /** A page as a signed-in person sees it, with a form while it is pending. */

@@ -3,13 +3,14 @@ import { Script } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
-import type { Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
+import type { Approved, Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
 import { recordedApproval } from '../../src/web/approvals.js'
 import { assets } from '../../src/web/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
 import { lengthInWords } from '../../src/web/time.js'
 import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
+import { anyone, person } from '../actors.js'
 
 const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
 const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
@@ -152,7 +153,7 @@ t.test('where somebody cannot approve, there is a way to sign in', async (t) => 
 
 t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
   const effect = (confirmation: Confirmation, by: string) =>
-    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
+    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by: person(by) }) } })))![1]!
   const idle = /Yours would be recorded, but would not bring this further/
   t.match(effect(seated('ann'), 'bo'), idle)
   t.match(effect(seated('ann'), 'bo'), /Still needed: 2 from operations\./)
@@ -183,17 +184,17 @@ t.test('whoever has approved is told how far it is, until it is decided', async 
   })
   const denier = { ...plain(2), votes: [vote('ann', { verdict: 'deny' })] }
   t.equal(
-    recordedApproval(plain(2, 'ann'), 'ann', true),
+    recordedApproval(plain(2, 'ann'), person('ann')),
     'Your approval is recorded: 1 of 2. Somebody else must approve too.',
   )
   t.equal(
-    recordedApproval(plain(3, 'ann'), 'ann', true),
+    recordedApproval(plain(3, 'ann'), person('ann')),
     'Your approval is recorded: 1 of 3. 2 others must approve too.',
   )
-  t.match(recordedApproval(plain(2, 'page'), 'page', false), /^An approval from this page is recorded: 1 of 2\. /)
-  t.match(recordedApproval(seated('bo', 'ann'), 'ann', true), /recorded: 1 of 3\. Still needed: 2 from operations\.$/)
+  t.match(recordedApproval(plain(2, 'page'), anyone('page')), /^An approval from this page is recorded: 1 of 2\. /)
+  t.match(recordedApproval(seated('bo', 'ann'), person('ann')), /recorded: 1 of 3\. Still needed: 2 from operations\.$/)
   for (const of of [plain(2), plain(2, 'bo'), denier, resolved(plain(2, 'ann', 'bo'), 'approved', 'bo')])
-    t.equal(recordedApproval(of, 'ann', true), null)
+    t.equal(recordedApproval(of, person('ann')), null)
 })
 
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
@@ -283,9 +284,10 @@ t.test('what an approval also whitelists is said exactly, before and after, with
       'every send_newsletter that newsletter-agent asks for, in whichever session, with exactly these details, until 2026-03-12 15:02:10 UTC',
     ],
   ]
-  for (const [remember, isProven, what] of cases) {
-    if (isProven !== null) {
-      const form = wordsOf(render(example(), { decision: { form: formOf({ isProven }) } }))
+  for (const [remember, isVerified, what] of cases) {
+    if (isVerified !== null) {
+      const by = isVerified ? person('maria') : anyone('page')
+      const form = wordsOf(render(example(), { decision: { form: formOf({ by }) } }))
       t.match(form, `This one, and from now on ${what}, without asking.`)
     }
     const votes = [vote('alice', { remember })]
@@ -335,16 +337,11 @@ t.test('an approval says what became of it', async (t) => {
     ['succeeded', /Reported as done at .* all fine/],
     ['failed', /Reported as failed at .* all fine/],
   ]
-  const done = resolved(example(), 'approved', 'alice')
+  const done = resolved(example(), 'approved', 'alice') as Approved
   for (const [state, expected] of states) {
-    const execution = {
-      state,
-      claimBy: askedAt + 1,
-      claimedAt: askedAt + 2,
-      reportBy: askedAt + 3,
-      reportedAt: askedAt + 4,
-      message: state === 'succeeded' || state === 'failed' ? 'all fine' : null,
-    }
+    const claimed = { claimBy: askedAt + 1, claimedAt: askedAt + 2, reportBy: askedAt + 3 }
+    const reported = { ...claimed, reportedAt: askedAt + 4, message: 'all fine' }
+    const execution = { state, ...(state === 'succeeded' || state === 'failed' ? reported : claimed) } as Execution
     t.match(wordsOf(render({ ...done, execution })), expected)
   }
 })
