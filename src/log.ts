@@ -2,7 +2,8 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
 import { textOf } from './core/actor.js'
-import { shortLine, withoutControls } from './core/text.js'
+import { shortLine } from './core/cut.js'
+import { withoutControls } from './core/visible.js'
 import { isPlain } from './policy/name.js'
 import type { Store } from './store/store.js'
 

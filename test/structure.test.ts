@@ -8,8 +8,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const architecture = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
 const order = /^core <- .*$/m.exec(architecture)![0].split(' <- ')
 const pure = ['core', 'access', 'policy', 'whitelist', 'audit', 'web']
-/** Text that runs in a browser, which has a clock. */
-const browserScript = 'web/script.ts'
+/** What runs in a browser, which has a clock. */
+const browserScript = 'web/browser/page.ts'
 
 interface Source {
   /** Relative to src. */

@@ -1,6 +1,6 @@
 // People, the ids by which chats know them, and what somebody can be called.
 import type { ChatName } from '../core/model.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 
 /** A person, or an agent: somebody who votes and asks under one name, by whatever channel. */
 export interface Person {

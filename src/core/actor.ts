@@ -92,4 +92,4 @@ export function system(part: SystemPart): ActorOf<'system'> {
   return { kind: 'system', part }
 }
 
-export const unknown: ActorOf<'unknown'> = { kind: 'unknown' }
+export const unknownActor: ActorOf<'unknown'> = { kind: 'unknown' }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { anyone, type Caller, type KeyHolder, localOwner, may, type Permission } from '../access/role.js'
-import { type Actor, textOf, unknown } from '../core/actor.js'
+import { type Actor, textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { createBudget } from '../policy/budget.js'
@@ -95,7 +95,7 @@ export function authenticate(
       secret === null
         ? "This service asks for a key: send the header 'Authorization: Bearer KEY'."
         : 'This key is not known, or no longer good. Ask an administrator for a new one.'
-    return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), unknown)
+    return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), unknownActor)
   }
 
   async function reject(...attempt: Parameters<Auth['note']>): Promise<never> {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Key, stateOf } from '../access/key.js'
 import { idIn, type Person } from '../access/person.js'
 import { actorOf, type Caller } from '../access/role.js'
-import { textOf, unknown } from '../core/actor.js'
+import { textOf, unknownActor } from '../core/actor.js'
 import { refuse } from '../core/refusal.js'
 import type { By } from '../service/people.js'
 import type { Service } from '../service/service.js'
@@ -26,7 +26,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
 
   /** Who is who outlasts open mode, so it is not for anyone to say. */
   async function assertIsVerified(request: FastifyRequest): Promise<void> {
-    if (request.caller.role === null) await auth.reject(request, notForAnyone, unknown)
+    if (request.caller.role === null) await auth.reject(request, notForAnyone, unknownActor)
   }
 
   app.get(
@@ -140,7 +140,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
         body: requests.personBody,
         response: { 200: answers.person },
         problems: ['name_taken'],
-        alwaysKeyed: true,
+        needsKeyInOpenMode: true,
       },
     },
     async (request) => {

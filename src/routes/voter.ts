@@ -1,6 +1,6 @@
 // Whose vote it is: the key's owner, or in open mode the name that was given.
 import { actorOf, type Caller, nameOf } from '../access/role.js'
-import { canBeSeen } from '../core/text.js'
+import { canBeSeen } from '../core/character.js'
 import type { Approver } from '../service/decide.js'
 
 export function approverOf(caller: Caller, given: string | undefined): Approver {

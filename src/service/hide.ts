@@ -3,7 +3,7 @@
 import type { Caller } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { textOf, unknown as unknownActor } from '../core/actor.js'
+import { textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { createBudget } from '../policy/budget.js'

@@ -10,7 +10,7 @@ import type { Clock } from '../clock.js'
 import type { Actor } from '../core/actor.js'
 import { type ChatName, chatNames, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import type { Store, Write } from '../store/store.js'
 import { type Attempt, settle } from './settle.js'
 

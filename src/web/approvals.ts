@@ -9,7 +9,7 @@ export function stillNeeded({ terms: { seats }, votes }: Pick<Confirmation, 'ter
   const approvers = approversOf(votes)
   const empty = emptySeats(seats, (person) => approvers.includes(person))
   if (empty.length === 0) return null
-  // Somebody in several groups may take another seat yet, so one more of either group would do.
+  // A person in several groups may take another seat yet, so one more of either group would do.
   const helpful = seats.filter(({ group }) => {
     const withOneMore = seats.map((seat) => (seat.group === group ? { ...seat, members: [...seat.members, ''] } : seat))
     return emptySeats(withOneMore, (person) => person === '' || approvers.includes(person)).length < empty.length

@@ -66,7 +66,7 @@ async function deny(page: Page, reason: string): Promise<void> {
   await page.getByRole('button', { name: 'Send decision' }).click()
 }
 
-async function flaws(page: Page): Promise<string[]> {
+async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axe)
   const found = await page.evaluate('axe.run()')
   return (found as { violations: { id: string; impact: string }[] }).violations
@@ -109,11 +109,11 @@ t.test(
     for (const seen of ['deploy_production', '<script>alert(1)</script>', 'U+202E', '1.4.2', 'This service is open']) {
       t.ok(text.includes(seen), seen)
     }
-    t.same(await flaws(page), [])
+    t.same(await violations(page), [])
     await deny(page, 'not on a Friday')
     await page.getByText('Denied').first().waitFor()
     t.match(await page.locator('main').innerText(), /Denied[^]*telegram:-1001[^]*not on a Friday/)
-    t.same(await flaws(page), [])
+    t.same(await violations(page), [])
     // Without being asked: its script was told.
     await other.getByText('not on a Friday').first().waitFor()
     const late = await openPage(t, link)
@@ -172,7 +172,7 @@ t.test('whoever was still writing finds the outcome where the form was, and what
     t.ok(outcome.y >= 0 && outcome.y < phone.height, 'in sight')
     t.equal(await page.getByRole('button', { name: 'Send decision' }).count(), 0)
   }
-  t.same(await flaws(second), [])
+  t.same(await violations(second), [])
   t.equal(await status(asked), 'denied')
 })
 
@@ -262,7 +262,7 @@ t.test('with a key, an operator signs in, sees what waits and decides in their o
   await page.getByRole('heading', { name: 'send_mail' }).waitFor()
   t.match(new URL(page.url()).pathname, new RegExp(`^/s/[0-9a-f]{64}/view/${id}$`))
   t.same(await cookiesElsewhere(t, page), [], 'another port of this host gets nothing to decide with')
-  t.same(await flaws(page), [])
+  t.same(await violations(page), [])
   await page.getByRole('radio', { name: /this session/ }).check()
   await page.getByRole('button', { name: 'Send decision' }).click()
   await page.getByText('Approved').first().waitFor()

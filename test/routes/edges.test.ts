@@ -8,7 +8,7 @@ import { anyone, type Caller } from '../../src/access/role.js'
 import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
-import { createUnsent, limitUnsent } from '../../src/routes/guard.js'
+import { createBacklog, limitBacklog } from '../../src/routes/response-backlog.js'
 import { agent, person } from '../actors.js'
 import { build, configFor, giveKeys, until, withKey } from '../support.js'
 
@@ -356,7 +356,7 @@ t.test('large answers one behind the other give their room back when the connect
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const limits = { counted: 1000, total: 50_000_000 }
-  limitUnsent(app, createUnsent(limits), limits)
+  limitBacklog(app, createBacklog(limits), limits)
   app.get('/large', () => 'x'.repeat(10_000_000))
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -376,7 +376,7 @@ t.test('clients that do not read cannot make it hold more than a bounded amount'
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const limits = { counted: 1000, total: 50_000_000 }
-  limitUnsent(app, createUnsent(limits), limits)
+  limitBacklog(app, createBacklog(limits), limits)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/small', () => 'x')
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -406,11 +406,11 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = callers[String(request.headers.as)]!))
   const limits = { counted: 1000, total: 50_000_000 }
-  const unsent = createUnsent(limits)
-  limitUnsent(app, unsent, limits)
+  const backlog = createBacklog(limits)
+  limitBacklog(app, backlog, limits)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/patient', async (_request, reply) => {
-    await unsent.reserve(reply, 20_000_000)
+    await backlog.reserve(reply, 20_000_000)
     return 'x'.repeat(20_000_000)
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -426,11 +426,11 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   t.equal(await ask('operator'), 200)
   t.equal(await ask('anyone'), 200, 'nobody is an agent while it is open')
   const queuing = ask('agent', '/patient')
-  await until(() => unsent.queued() === 1)
+  await until(() => backlog.queued() === 1)
   t.equal(await ask('operator', '/patient'), 200, 'nor does anybody wait behind an agent')
   lazy.forEach((socket) => socket.destroy())
   t.equal(await queuing, 200)
-  t.equal(unsent.queued(), 0)
+  t.equal(backlog.queued(), 0)
   for (const as of ['operator', 'anyone']) await ignoreAs(as)
   t.equal(await ask('operator'), 429)
   t.equal(await ask('agent'), 200, 'and the other way round')

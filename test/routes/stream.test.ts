@@ -10,7 +10,7 @@ import { type Api, useZod } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { anyone } from '../../src/access/role.js'
 import type { Auth } from '../../src/routes/auth.js'
-import { createUnsent } from '../../src/routes/guard.js'
+import { createBacklog } from '../../src/routes/response-backlog.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { someEvent } from '../actors.js'
@@ -397,7 +397,7 @@ async function serveStreams(t: Test, built: Built, limits: Partial<typeof stream
   const auth = { isStillGood: () => true } as unknown as Auth
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = anyone))
-  streamRoutes(app, built.service, auth, createUnsent({ counted: 1000, total }), { ...streamLimits, ...limits })
+  streamRoutes(app, built.service, auth, createBacklog({ counted: 1000, total }), { ...streamLimits, ...limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port
 }

@@ -1,5 +1,5 @@
 // Confirmations as people meet them, for tests and for the pictures in the documents.
-import type { Voter } from '../../src/core/actor.js'
+import type { Actor, Voter } from '../../src/core/actor.js'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import {
   type Confirmation,
@@ -12,8 +12,9 @@ import {
   type Vote,
 } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
+import type { ConfirmationPage } from '../../src/web/confirmation.js'
+import type { DecisionForm } from '../../src/web/decision.js'
 import { person } from '../actors.js'
-import type { ConfirmationPage, DecisionForm } from '../../src/web/page.js'
 
 /** 2026-03-12T14:02:10Z */
 export const askedAt = Date.UTC(2026, 2, 12, 14, 2, 10)
@@ -35,8 +36,18 @@ export function example(submission: Partial<Submission> = {}, terms: Partial<Ter
   return hold({ ...plain, ...submission }, id, askedAt, { ...defaultTerms, ...terms })
 }
 
-export function resolved(of: Confirmation, status: Outcome, by: string, reason: string | null = null): Resolved {
-  const resolution = { by: person(by), at: askedAt + 95_000, via: 'http', reason } as const
+export function resolved(
+  of: Confirmation,
+  status: Outcome,
+  by: string | Actor,
+  reason: string | null = null,
+): Resolved {
+  const resolution = {
+    by: typeof by === 'string' ? person(by) : by,
+    at: askedAt + 95_000,
+    via: 'http',
+    reason,
+  } as const
   const done = resolve(of, status, resolution, 900_000)
   if (isRefusal(done)) throw new Error(done.sentence)
   return done

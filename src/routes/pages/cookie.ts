@@ -1,7 +1,7 @@
 // Cookies, as few as there are: for this site alone, and not for scripts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-export const sessionCookie = 'holdpoint_session'
+export const signInCookie = 'holdpoint_session'
 export const formCookie = 'holdpoint_form'
 
 const lifeSeconds = 12 * 3600

@@ -2,11 +2,33 @@
 // fits that cookie and the path.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { hashSecret } from '../access/key.js'
-import { cookieOf, formCookie, sessionCookie, setCookie } from './cookie.js'
-import { Problem } from './errors.js'
+import { hashSecret } from '../../access/key.js'
+import type { Api } from '../api.js'
+import { Problem } from '../errors.js'
+import { cookieOf, formCookie, setCookie, signInCookie } from './cookie.js'
 
 export type Fields = Partial<Record<string, string>>
+
+/** More than the longest reason, percent-encoded; a form is small. */
+export const bodyLimit = 128 * 1024
+
+/** A form and nothing else: the fields of JSON could be anything. */
+export function takeForms(pages: Api): void {
+  pages.removeAllContentTypeParsers()
+  pages.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body: Buffer, done) =>
+    body.length === 0 ? done(null, undefined) : done(noForm()),
+  )
+  pages.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+  )
+}
+
+function noForm(): Problem {
+  const sentence = 'This page takes its own form and nothing else. Over the API, POST to /confirm/ID/approve or /deny.'
+  return new Problem('unsupported_media_type', sentence)
+}
 
 /** `chance` gives 256 bits and more as hexadecimal digits. */
 export function createForms(chance: () => string, isSecure: () => boolean) {
@@ -47,9 +69,9 @@ export function createForms(chance: () => string, isSecure: () => boolean) {
   }
 }
 
-/** Whoever is signed in is known by that. */
+/** A person who is signed in is known by that. */
 function knownBy(request: FastifyRequest, path: string): string {
-  const known = cookieOf(request, path.startsWith('/s/') ? sessionCookie : formCookie)
+  const known = cookieOf(request, path.startsWith('/s/') ? signInCookie : formCookie)
   return /^[0-9a-f]{64}$/.test(known) ? known : ''
 }
 

@@ -1,9 +1,9 @@
 // The pages that people decide on, without a browser: links, forms, sessions, and everything that must decide nothing.
 import t, { type Test } from 'tap'
-import { hashSecret } from '../../src/access/key.js'
-import { withTelegram } from '../notify/chats.js'
-import type { FakeTelegram } from '../notify/fake-telegram.js'
-import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../support.js'
+import { hashSecret } from '../../../src/access/key.js'
+import { withTelegram } from '../../notify/chats.js'
+import type { FakeTelegram } from '../../notify/fake-telegram.js'
+import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../../support.js'
 
 const people = { bot: 'agent', olga: 'operator', paul: 'operator', audrey: 'auditor', root: 'admin' } as const
 type Keys = Record<keyof typeof people, CallAs>
@@ -336,7 +336,7 @@ t.test('at the deadline a link is dead', async (t) => {
   t.equal(await status(), 'expired')
 })
 
-t.test('whoever submitted it cannot decide it by a link either', async (t) => {
+t.test('the requester cannot decide it by a link either', async (t) => {
   const { history, root, ...built } = await linked(t, { isChat: true })
   await root('PUT', '/people/root', { telegram_id: built.telegram.chat })
   const second = (await root('POST', '/confirm', asked)).body.id
@@ -447,7 +447,7 @@ t.test('where two people are needed, a chat that many read is nobody', async (t)
 const seats = `groups: { security: [olga], operations: [paul] }
 rules: [{ name: both, action: "*", approvals: { security: 1, operations: 1 } }]`
 
-t.test('whoever is in none of the groups can deny and is told why not approve; nothing else is offered', async (t) => {
+t.test('an approver in none of the groups can deny and is told why not approve; nothing else is offered', async (t) => {
   const { browser, root, path, status } = await served(t, { rules: seats })
   await browser.signIn(root)
   const page = await browser.get(path)
@@ -533,7 +533,7 @@ t.test('a link is one way only: its token opens no page and no API', async (t) =
   t.equal((await browser.get('/', { cookie: `holdpoint_session=${token}` })).headers.location, '/login?next=%2F')
 })
 
-t.test('the page of a link learns when something changes, and whoever has no link learns nothing', async (t) => {
+t.test('the page of a link learns when something changes, and a caller without a link learns nothing', async (t) => {
   const { link, id, paul, ...built } = await linked(t)
   const state = (query: string) => built.app.inject({ method: 'GET', url: `${link}/state${query}` })
   t.same((await state('?version=9')).json(), { version: 1 })
@@ -571,7 +571,7 @@ async function served(t: Test, options: BuildOptions = {}) {
   }
 }
 
-t.test('whoever is not signed in is sent to do so, and comes back where they wanted to go', async (t) => {
+t.test('a person who is not signed in is sent to do so, and comes back where they wanted to go', async (t) => {
   const { browser, path, olga, id } = await served(t)
   t.equal((await browser.get('/')).headers.location, '/login?next=%2F')
   const away = await browser.get(path)
@@ -588,29 +588,32 @@ t.test('whoever is not signed in is sent to do so, and comes back where they wan
   t.match((await browser.get('/')).body, new RegExp(`/view/${id}`))
 })
 
-t.test('the list goes on as long as anything waits, and nobody can fill it so that another is not seen', async (t) => {
-  const { browser, olga, bot, id } = await served(t, { config: { rateLimit: 1000 } })
-  const items = Array.from({ length: 100 }, (_, index) => ({
-    action: `noise_${index}`,
-    description: 'x',
-    timeout_seconds: 60,
-  }))
-  for (const all of [items, items.map((one) => ({ ...one, description: 'y' }))])
-    await bot('POST', '/confirm/batch', { items: all })
-  await browser.signIn(olga)
-  const seen: string[] = []
-  let [path, pages]: [string | undefined, number] = ['/', 0]
-  while (path !== undefined) {
-    const { status, body }: Page = await browser.get(path)
-    t.equal(status, 200)
-    t.equal(body.includes('From the start'), path !== '/')
-    seen.push(...[...body.matchAll(/href="\/view\/([\w-]+)"/g)].map(([, one]) => one!))
-    path = /href="(\/\?cursor=[\w-]+)"/.exec(body)?.[1]
-    pages += 1
-  }
-  t.same([pages, seen.length, new Set(seen).size], [3, 201, 201])
-  t.equal(seen.at(-1), id, 'the one with the last deadline')
-})
+t.test(
+  'the list goes on as long as anything is pending, and nobody can fill it so that another is not seen',
+  async (t) => {
+    const { browser, olga, bot, id } = await served(t, { config: { rateLimit: 1000 } })
+    const items = Array.from({ length: 100 }, (_, index) => ({
+      action: `noise_${index}`,
+      description: 'x',
+      timeout_seconds: 60,
+    }))
+    for (const all of [items, items.map((one) => ({ ...one, description: 'y' }))])
+      await bot('POST', '/confirm/batch', { items: all })
+    await browser.signIn(olga)
+    const seen: string[] = []
+    let [path, pages]: [string | undefined, number] = ['/', 0]
+    while (path !== undefined) {
+      const { status, body }: Page = await browser.get(path)
+      t.equal(status, 200)
+      t.equal(body.includes('From the start'), path !== '/')
+      seen.push(...[...body.matchAll(/href="\/view\/([\w-]+)"/g)].map(([, one]) => one!))
+      path = /href="(\/\?cursor=[\w-]+)"/.exec(body)?.[1]
+      pages += 1
+    }
+    t.same([pages, seen.length, new Set(seen).size], [3, 201, 201])
+    t.equal(seen.at(-1), id, 'the one with the last deadline')
+  },
+)
 
 t.test('a place in the list that is none of ours is refused with a page, and nobody gets there unknown', async (t) => {
   const { browser, olga } = await served(t)
@@ -687,7 +690,7 @@ t.test('the flood limit counts a good link for itself: others at the address do 
   t.equal((await browser.get(link)).status, 429, 'and has an end of its own')
 })
 
-t.test('the flood limit counts whoever is signed in by their key, not by their address', async (t) => {
+t.test('the flood limit counts people who are signed in by their key, not by their address', async (t) => {
   const { app, bot, olga } = await served(t, { config: { floodLimit: 10 } })
   const browser = browse({ app })
   await browser.signIn(olga)
@@ -700,7 +703,7 @@ t.test('the flood limit counts whoever is signed in by their key, not by their a
   t.equal((await browser.get('/')).status, 429, 'the key and its session are one')
 })
 
-t.test('a session that was set beforehand is not taken over by signing in', async (t) => {
+t.test('a cookie that was set beforehand is not taken over by signing in', async (t) => {
   const { browser, olga, app } = await served(t)
   const fixed = 'f'.repeat(64)
   browser.jar.push({ name: 'holdpoint_session', value: fixed, path: '/' })
@@ -711,7 +714,7 @@ t.test('a session that was set beforehand is not taken over by signing in', asyn
   t.equal((await browse({ app }).get(place, { cookie: `holdpoint_session=${fixed}` })).status, 303)
 })
 
-t.test('signing out ends the session, also for whoever kept the cookie', async (t) => {
+t.test('signing out ends the sign-in, also for a caller who kept the cookie', async (t) => {
   const { browser, olga, app } = await served(t)
   await browser.signIn(olga)
   const { value } = browser.jar.find(({ name }) => name === 'holdpoint_session')!
@@ -729,7 +732,7 @@ t.test('signing out ends the session, also for whoever kept the cookie', async (
   t.equal((await browse({ app }).get(place, kept)).status, 303)
 })
 
-t.test('a session ends with its key, and after half a day', async (t) => {
+t.test('a sign-in ends with its key, and after half a day', async (t) => {
   const { browser, olga, paul, root, clock, path, status } = await served(t)
   await browser.signIn(olga)
   const csrf = (await browser.get(path)).forms.get(path)!
@@ -751,7 +754,7 @@ t.test('a session ends with its key, and after half a day', async (t) => {
   t.equal((await browser.get('/')).status, 303)
 })
 
-t.test('whoever is signed in decides under their own name', async (t) => {
+t.test('a person who is signed in decides under their own name', async (t) => {
   const { browser, olga, path, id, audrey, history } = await served(t)
   await browser.signIn(olga)
   const page = await browser.send(path, { verdict: 'deny', reason: 'not today' })
@@ -778,7 +781,7 @@ t.test('an auditor sees everything and decides nothing', async (t) => {
   ])
 })
 
-t.test('whoever submitted it sees why they may not decide it, and cannot', async (t) => {
+t.test('the requester sees why they may not decide it, and cannot', async (t) => {
   const { browser, root, status } = await served(t)
   const { id } = (await root('POST', '/confirm', asked)).body
   const path = `/view/${id}`
@@ -810,7 +813,7 @@ t.test('a form of the pages needs what a form of a link needs', async (t) => {
   t.equal(await status(), 'pending')
 })
 
-t.test('a key in a header signs nobody in on the pages, and a session opens no API', async (t) => {
+t.test('a key in a header signs nobody in on the pages, and a sign-in opens no API', async (t) => {
   const { browser, olga, path, id, call } = await served(t)
   t.equal((await browser.get(path, { authorization: `Bearer ${olga.key}` })).status, 303)
   await browser.signIn(olga)
@@ -925,7 +928,7 @@ t.test('what the rule wants typed and said must be, and what was entered is not 
   const csrf = page.forms.get(path)!
   const untyped = await browser.post(path, { csrf, verdict: 'approve', reason: '<b>because "I" say so</b>' })
   t.equal(untyped.status, 400)
-  t.match(untyped.body, /id="typed-flaw">[^]*The name is missing\. Type it exactly; nothing was decided/)
+  t.match(untyped.body, /id="typed-problem">[^]*The name is missing\. Type it exactly; nothing was decided/)
   t.match(untyped.body, /&lt;b&gt;because/)
   t.notMatch(untyped.body, /<b>because/)
   t.match(untyped.body, /value="approve"\s+required checked/)
@@ -935,10 +938,10 @@ t.test('what the rule wants typed and said must be, and what was entered is not 
   t.match(wrong.body, /This is not the name of the action[^]*value="&quot;&gt;&lt;script&gt;"[^>]*aria-invalid="true"/)
   const unsaid = await browser.post(path, { csrf, verdict: 'approve', typed: 'send_mail' })
   t.equal(unsaid.status, 400, 'no reason')
-  t.match(unsaid.body, /id="reason-flaw">[^]*The reason is missing[^]*<textarea[^>]*aria-invalid="true"/)
+  t.match(unsaid.body, /id="reason-problem">[^]*The reason is missing[^]*<textarea[^>]*aria-invalid="true"/)
   t.match(unsaid.body, /value="send_mail"/, 'what was typed is kept')
   const long = await browser.post(path, { csrf, verdict: 'deny', reason: 'x'.repeat(10_001) })
-  t.match(long.body, /id="reason-flaw">[^]*at most 10000 characters/)
+  t.match(long.body, /id="reason-problem">[^]*at most 10000 characters/)
   const unchosen = await browser.post(path, { csrf, reason: 'r', typed: 'send_mail' })
   t.match(unchosen.body, /id="decision"[^]*autofocus[^]*role="alert"[^]*Choose whether to approve or to deny/)
   t.equal((await browser.post(path, { csrf, verdict: 'deny', reason: ' ' })).status, 400)
@@ -990,8 +993,8 @@ t.test('always is as narrow as was chosen, and decides nothing until all was', a
       const page = await browser.send(`/view/${id}`, { ...whole, [field]: value, reason: 'weekly' })
       t.equal(page.status, 400, `${field} ${value}`)
       t.match(page.body, /To approve always, choose [^,]+\. Nothing was decided\./)
-      t.match(page.body, `id="flaw-${field}"`)
-      t.equal([...page.body.matchAll(/id="flaw-/g)].length, 1, 'the other answers are kept')
+      t.match(page.body, `id="${field}-problem"`)
+      t.equal([...page.body.matchAll(/id="\w+-problem"/g)].length, 1, 'the other answers are kept')
       t.match(page.body, 'weekly</textarea>')
     }
   }

@@ -8,7 +8,7 @@ const bySocket = new WeakMap<Socket, Set<() => void>>()
  * Runs once. The socket is asked too: of requests that were sent one behind the other, only the first has an answer that
  * hears of the connection's end.
  */
-export function whenOver({ request, raw }: FastifyReply, run: () => void): void {
+export function whenEnded({ request, raw }: FastifyReply, run: () => void): void {
   const { socket } = request.raw
   if (socket.destroyed || raw.destroyed) {
     run()

@@ -1,10 +1,10 @@
-// The last resort: a warning in the log that names the id, the action, what it is about, who asks and where to look. It does not
-// show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is recorded as sent at
+// The log as the last channel: a warning that names the id, the action, what it is about, who asks and where to look. It does
+// not show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is recorded as sent at
 // once, and the line follows its commit.
 import type { AuditEvent } from '../audit/event.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation } from '../core/model.js'
-import { shortLine, shortQuotedLine } from '../core/text.js'
+import { shortLine, shortQuotedLine } from '../core/cut.js'
 import { isPlain } from '../policy/name.js'
 import type { Committed, Store } from '../store/store.js'
 

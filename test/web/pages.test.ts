@@ -5,9 +5,12 @@ import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
 import type { Approved, Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
 import { recordedApproval } from '../../src/web/approvals.js'
-import { assets } from '../../src/web/assets.js'
+import { assets } from '../../src/routes/pages/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
-import { confirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
+import { confirmationPage } from '../../src/web/confirmation.js'
+import { listPage } from '../../src/web/list.js'
+import { messagePage } from '../../src/web/message.js'
+import { signInPage } from '../../src/web/sign-in.js'
 import { lengthInWords } from '../../src/web/time.js'
 import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
 import { anyone, person } from '../actors.js'
@@ -245,7 +248,7 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     [resolved(two, 'approved', 'tom'), /Approved By ines and tom at/],
     [resolved(example(), 'cancelled', 'newsletter-agent', 'typo'), /Cancelled By newsletter-agent at .* Reason: typo/],
     [
-      resolved(example(), 'auto_approved', 'whitelist:g1'),
+      resolved(example(), 'auto_approved', { kind: 'grant', id: 'g1' }),
       /Approved automatically By the whitelist entry with the ID g1 at .*\. Nobody was asked\./,
     ],
     [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
@@ -317,15 +320,15 @@ t.test('always asks for how long, for whom and, where there are details, for whi
 t.test('what was not answered is told beside it, and what was is kept', async (t) => {
   const form = formOf({ verdict: 'approve_always', whom: 'anyone', duration: 'century', reason: 'so' })
   const page = render(example(), { decision: { form } })
-  t.match(page, /<fieldset aria-describedby="flaw-duration">\s*<legend>Always: for how long/)
+  t.match(page, /<fieldset aria-describedby="duration-problem">\s*<legend>Always: for how long/)
   t.same(
-    [...page.matchAll(/id="flaw-(\w+)"/g)].map(([, field]) => field),
+    [...page.matchAll(/id="(\w+)-problem"/g)].map(([, field]) => field),
     ['duration', 'details'],
   )
   t.match(page, /value="anyone"[^>]* checked/)
   t.equal([...page.matchAll(/ checked/g)].length, 2, 'the verdict is the other')
   const other = render(example(), { decision: { form: formOf({ verdict: 'deny' }) } })
-  t.notMatch(other, /flaw-/, 'nothing of that is asked of who denies')
+  t.notMatch(other, /-problem/, 'nothing of that is asked of who denies')
 })
 
 t.test('an approval says what became of it', async (t) => {
@@ -368,10 +371,12 @@ t.test('what is wrong with a field is told beside it, the field says so, and it 
   for (const field of ['typed', 'reason'] as const) {
     const page = render(strict, { message: { kind: 'problem', text: 'Not <this>.', field } })
     const [tag] = new RegExp(`<(input|textarea)[^>]*id="${field}"[^>]*>`).exec(page)!
-    t.match(tag, ` aria-invalid="true" aria-describedby="${field}-flaw ${field}-hint" autofocus`)
+    t.match(tag, ` aria-invalid="true" aria-describedby="${field}-problem ${field}-hint" autofocus`)
     t.match(
       page,
-      new RegExp(`<p class="flaw" id="${field}-flaw">[^]{0,200}Not &lt;this&gt;[^]{0,40}</p>\\s*${tag.slice(0, 5)}`),
+      new RegExp(
+        `<p class="field-problem" id="${field}-problem">[^]{0,200}Not &lt;this&gt;[^]{0,40}</p>\\s*${tag.slice(0, 5)}`,
+      ),
     )
     t.equal([...page.matchAll(/aria-invalid/g)].length, 1)
     t.equal([...page.matchAll(/autofocus/g)].length, 1)

@@ -1,6 +1,6 @@
-// What stands: how a confirmation was resolved, by whom, what became of it, and each vote on the way there.
+// The status of a confirmation: how it was resolved, by whom, what became of it, and each vote on the way there.
 import { type Actor, textOf } from '../core/actor.js'
-import type { Confirmation, Execution, Outcome, Remembered, Resolution, Status, Vote } from '../core/model.js'
+import type { Confirmation, Execution, Outcome, Remembered, Resolution, Resolved, Status, Vote } from '../core/model.js'
 import { approvalsGiven, approversOf } from '../core/vote.js'
 import { covered } from './always.js'
 import { stillNeeded } from './approvals.js'
@@ -40,15 +40,11 @@ function through(via: string): Markup {
   return channel === undefined ? html`through ${writtenLine(via)}` : html`through ${channel}`
 }
 
-export function standing(confirmation: Confirmation): Markup | null {
+export function statusBox(confirmation: Confirmation): Markup | null {
   if (confirmation.status === 'pending') return null
-  const { status, resolution, execution, votes } = confirmation
-  const { reason } = resolution
-  return html`<div class="standing ${status}">
-    <p class="verdict"><span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b></p>
-    <p>${sentences[status](resolution, votes)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
-    ${execution === null ? null : executionSentence(execution)}
+  const { status, execution, votes } = confirmation
+  return html`<div class="status ${status}">
+    ${verdict(confirmation)} ${execution === null ? null : executionSentence(execution)}
     ${votes.map(({ by, remember }) => (remember === null ? null : alsoWhitelisted(confirmation, by, remember)))}
   </div>`
 }
@@ -56,13 +52,19 @@ export function standing(confirmation: Confirmation): Markup | null {
 /** Where the form was: how it ended, in short. */
 export function outcome(confirmation: Confirmation): Markup | null {
   if (confirmation.status === 'pending') return null
-  const { status, resolution, votes } = confirmation
-  const { reason } = resolution
-  return html`<div class="outcome ${status}">
-    <p class="verdict"><span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b></p>
+  return html`<div class="outcome ${confirmation.status}">${verdict(confirmation)}</div>`
+}
+
+function verdict({ status, resolution, votes }: Resolved): Markup {
+  return html`<p class="verdict">
+      <span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b>
+    </p>
     <p>${sentences[status](resolution, votes)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
-  </div>`
+    ${reasonLine(resolution.reason)}`
+}
+
+function reasonLine(reason: string | null): Markup | null {
+  return reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`
 }
 
 function alsoWhitelisted(confirmation: Confirmation, by: Actor, remembered: Remembered): Markup {
@@ -150,6 +152,6 @@ function voteItem({ verdict, by, at, via, reason, comment }: Vote): Markup {
       ${actorName(by)}${comment === null ? null : html` <span class="quiet">(gave the name ${named(comment)}, which is not proven)</span>`}
     </p>
     <p class="quiet">${moment(at)}, ${through(via)}</p>
-    ${reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`}
+    ${reasonLine(reason)}
   </li>`
 }
