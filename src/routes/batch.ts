@@ -2,7 +2,7 @@
 import type { ZodError } from 'zod'
 import type { Caller } from '../access/role.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
-import type { Voter } from '../service/decide.js'
+import type { Approver } from '../service/decide.js'
 import { type Authority, authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Asked, Submitted } from '../service/submit.js'
@@ -13,7 +13,7 @@ import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { isSettledAtOnce, readKey, toAsked } from './submission.js'
 import { decisionView, firstView, heldView } from './view.js'
-import { textOrNull, voterOf } from './voter.js'
+import { approverOf, textOrNull } from './voter.js'
 
 interface Result {
   id?: string
@@ -67,9 +67,9 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     async (request) => {
       const { id: requestId, body, caller } = request
       countAs(request, body.decisions.length)
-      const voter = voterOf(caller, body.decided_by)
+      const approver = approverOf(caller, body.decided_by)
       const decided = await Promise.allSettled(
-        body.decisions.map((item) => decideOne(item, voter, authorityOf(caller), requestId)),
+        body.decisions.map((item) => decideOne(item, approver, authorityOf(caller), requestId)),
       )
       const [first] = decided
       // What went wrong for all of them is an answer to the request; else some stand, and must be told.
@@ -83,7 +83,12 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     },
   )
 
-  async function decideOne(item: unknown, voter: Voter, authority: Authority, requestId: string): Promise<Result> {
+  async function decideOne(
+    item: unknown,
+    approver: Approver,
+    authority: Authority,
+    requestId: string,
+  ): Promise<Result> {
     const read = requests.decision.safeParse(item)
     if (!read.success) {
       const id = idOf(item)
@@ -96,7 +101,7 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
       reason: textOrNull(reason),
       remember: null,
       typed,
-      voter,
+      approver,
       authority,
       via: 'http' as const,
     }

@@ -1,4 +1,5 @@
 // /whitelist: the grants that let an action pass without asking.
+import { actorOf } from '../access/role.js'
 import { canonical } from '../core/json.js'
 import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
@@ -60,8 +61,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         ttlSeconds: body.ttl_seconds ?? null,
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,
-        by: caller.name ?? nameOr(body.granted_by, 'api'),
-        isProven: caller.name !== null,
+        by: actorOf(caller, nameOr(body.granted_by, 'api')),
         authority: authorityOf(caller),
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
@@ -83,7 +83,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
       },
     },
     async ({ params, body, caller }) => {
-      const by = caller.name ?? nameOr(body?.revoked_by, 'api')
+      const by = actorOf(caller, nameOr(body?.revoked_by, 'api'))
       const { grant } = granted(await service.revoke(params.id, by, authorityOf(caller), 'http'))
       return grantView(grant)
     },

@@ -1,8 +1,9 @@
 // What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
 // something of the commit that holds it, or both.
 import * as audit from '../audit/event.js'
+import { type ActorOf, isVerified, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
-import type { Confirmation, Submission, Via } from '../core/model.js'
+import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/routing.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
@@ -26,10 +27,13 @@ export interface GateDeps {
 /** A submission under its rule, as it would be held. */
 export interface Candidate extends Governing {
   submission: Submission
-  isProven: boolean
-  held: Confirmation
+  by: Requester
+  held: Pending
   via: Via
 }
+
+/** Who submits. */
+export type Requester = ActorOf<'person' | 'agent' | 'local' | 'anyone'>
 
 export interface Submitted {
   confirmation: Confirmation
@@ -77,26 +81,25 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
   const whitelist: Gate = {
     name: 'whitelist',
     async answer(one, { uses }) {
-      const { submission, terms, isProven, held } = one
+      const { submission, by, terms, held } = one
       // The rule wants a person every time.
       if (!terms.mayWhitelist) return null
       const { action, sessionKey, requester, details } = submission
       const found = await store.grants.covering(action, sessionKey, details, held.createdAt)
       if (found.length === 0) return null
       const mayDecide = (name: string) =>
-        (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-      const counting = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
+        (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
+      const counting = found.filter((grant) => grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)))
       const left = uses.size === 0 ? counting : counting.map((grant) => withUses(grant, uses))
       const grant = findCover(left, submission, held.createdAt)
       return grant === undefined ? null : cover(one, grant)
     },
   }
 
-  function cover({ held, via }: Candidate, grant: Grant): Proposal<Submitted> {
+  function cover({ by, held, via }: Candidate, grant: Grant): Proposal<Submitted> {
     const { createdAt: now } = held
-    const by = `whitelist:${grant.id}`
-    const resolution = { status: 'auto_approved', by, at: now, via: 'whitelist', reason: grant.reason } as const
-    const confirmation = resolve(held, resolution, approvalMs)
+    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
+    const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
     if (isRefusal(confirmation)) return { answer: confirmation }
     return {
       change: {
@@ -105,7 +108,7 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
           { kind: 'use', grantId: grant.id, count: 1 },
           ...callBack(confirmation, now),
         ],
-        events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
+        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
         requires: grant.expiresAt === null ? [] : [{ kind: 'before', at: grant.expiresAt }],
       },
       answer: { confirmation, isReplay: false },
@@ -115,7 +118,7 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
   /** The same again while it is pending. */
   const merge: Gate = {
     name: 'merge',
-    async answer({ limits, held, via }, plan) {
+    async answer({ by, limits, held, via }, plan) {
       if (!limits.mergesIdentical) return null
       const { requester, digest, description, createdAt: now } = held
       const pending =
@@ -123,7 +126,7 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
         (await store.confirmations.alike(requester, digest, description, now))
       if (pending === undefined) return null
       return {
-        change: { writes: [], events: [audit.repeated(pending, now, via)] },
+        change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
         answer: { confirmation: pending, isReplay: false },
       }
     },
@@ -134,22 +137,25 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
 
   const deniedBefore: Gate = {
     name: 'denied before',
-    async answer({ limits: { denialHoldsMs }, held, via }) {
+    async answer(one) {
+      const { held } = one
+      const { denialHoldsMs } = one.limits
       if (denialHoldsMs === 0) return null
       const denied = await store.confirmations.lastDenied(held.digest, held.createdAt - denialHoldsMs)
       if (denied === undefined) return null
-      return refused(held, via, standingDenial(denied, denialHoldsMs, held.createdAt), denied.id)
+      return refused(one, standingDenial(denied, denialHoldsMs, held.createdAt), denied.id)
     },
   }
 
   const openLimit: Gate = {
     name: 'open limit',
-    answer({ limits: { maxOpen }, held, via }, plan) {
+    answer(one, plan) {
+      const { maxOpen } = one.limits
       if (maxOpen === null) return null
-      const { requester } = held
+      const { requester } = one.held
       if ((plan.known.pending.get(requester) ?? 0) + countHeld(plan, requester) < maxOpen) return null
       const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
-      return refused(held, via, refuse('too_many_open', sentence, { open_limit: maxOpen }), null)
+      return refused(one, refuse('too_many_open', sentence, { open_limit: maxOpen }), null)
     },
     requires({ limits: { maxOpen }, held: { requester } }, plan) {
       return maxOpen === null ? null : { kind: 'fewer_open', requester, below: maxOpen - countHeld(plan, requester) }
@@ -158,14 +164,15 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
 
   const rate: Gate = {
     name: 'rate',
-    answer({ submission, limits, held, via }, plan) {
+    answer({ submission, by, limits, held, via }, plan) {
       const quota = quotaOf(policy(), submission.action)
       const known = plan.known.quotas.get(nameOf(quota, limits.rate))
       const taken = plan.slots.get(quota) ?? 0
       if (known === undefined || known.remaining > taken) return null
       const resetMs = known.resetMs === 0 && taken > 0 ? limits.rate.windowMs : known.resetMs
       const answer = tooMany(resetMs, limits.rate)
-      return { answer, change: { writes: [], events: [audit.rateLimited(submission, answer, held.createdAt, via)] } }
+      const event = audit.rateLimited(submission, answer.extra, { actor: by, at: held.createdAt, via })
+      return { answer, change: { writes: [], events: [event] } }
     },
     requires: ({ submission, limits }) => ({
       kind: 'slot',
@@ -204,14 +211,10 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
   return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
 }
 
-function refused(
-  { requester: actor, action, digest, sessionKey, createdAt: at }: Confirmation,
-  via: Via,
-  answer: Refusal,
-  confirmationId: string | null,
-): Proposal<Submitted> {
-  const change = rejection(answer, { actor, at, via, confirmationId }, { action, digest, session_key: sessionKey })
-  return { answer, change }
+function refused({ by, held, via }: Candidate, answer: Refusal, confirmationId: string | null): Proposal<Submitted> {
+  const { action, digest, sessionKey, createdAt: at } = held
+  const attempt = { actor: by, at, via, confirmationId }
+  return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
 }
 
 function unclear(action: string): Refusal {
@@ -221,7 +224,7 @@ function unclear(action: string): Refusal {
   return refuse('unclear_action', sentence)
 }
 
-function tooMany(resetMs: number, { max, windowMs }: RateLimit): Refusal {
+function tooMany(resetMs: number, { max, windowMs }: RateLimit) {
   const seconds = Math.max(1, Math.ceil(resetMs / 1000))
   const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {
@@ -232,8 +235,9 @@ function tooMany(resetMs: number, { max, windowMs }: RateLimit): Refusal {
   })
 }
 
-function standingDenial({ id, resolution }: Confirmation, holdsMs: number, now: number): Refusal {
-  const { by, at, reason } = resolution!
+function standingDenial({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {
+  const { at, reason } = resolution
+  const by = textOf(resolution.by)
   const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
   const because = reason === null ? '' : `, because: ${reason}`
   const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`

@@ -1,6 +1,8 @@
 // Whitelist entries: given, set anew, revoked. High-risk actions get none, and who tried is on record.
+import type { OpenMode } from '../access/open-mode.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import type { Voter } from '../core/actor.js'
 import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isPlain, oddOneOf } from '../policy/name.js'
@@ -16,16 +18,13 @@ import {
   maxExactDetails,
   type Scope,
 } from '../whitelist/grant.js'
-import type { People } from './people.js'
 import { type Authority, type Proposal, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
   ttlSeconds: number | null
   maxUses: number | null
   reason: string | null
-  by: string
-  /** That name is proven. */
-  isProven: boolean
+  by: Voter
   authority: Authority
 }
 
@@ -43,7 +42,7 @@ export function createGrants(
   clock: Clock,
   newId: () => string,
   policy: () => Policy,
-  people: Pick<People, 'isOpen'>,
+  openMode: Pick<OpenMode, 'isOpen' | 'doesCount'>,
 ) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
@@ -59,7 +58,7 @@ export function createGrants(
     return settle<{ grant: Grant; created: boolean }>(store, asked.authority, propose)
   }
 
-  async function revoke(id: string, by: string, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal> {
+  async function revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal> {
     const propose = async (): Promise<Proposal<{ grant: Grant }>> => {
       const standing = await store.grants.get(id)
       if (standing === undefined || standing.revokedAt !== null) {
@@ -72,7 +71,7 @@ export function createGrants(
       return {
         change: {
           writes: [{ kind: 'grant', expect: standing.version, record }],
-          events: [audit.revoked(standing, by, now, via)],
+          events: [audit.revoked(standing, { actor: by, at: now, via })],
         },
         answer: { grant: record },
       }
@@ -117,14 +116,13 @@ export function createGrants(
     const isOver = standing !== undefined && !doesCount(standing)
     const stood = isOver ? { ...standing, revokedAt: now } : standing
     const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
-    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by, isProven: asked.isProven }
+    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by }
     const record = makeGrant(stood, scope, terms, newId(), now)
     return { record, standing: stood, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
   }
 
-  /** What was given while everyone was let in, nobody has given. */
-  function doesCount(grant: Grant): boolean {
-    return grant.isProven || people.isOpen()
+  function doesCount({ grantedBy }: Grant): boolean {
+    return openMode.doesCount(grantedBy)
   }
 
   return { grant, revoke, prepare, doesCount }

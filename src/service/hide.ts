@@ -3,6 +3,7 @@
 import type { Caller } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import { textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { type Change, StoreUnavailable } from '../store/store.js'
@@ -12,16 +13,19 @@ import { unknown } from './settle.js'
 export type Hide = ReturnType<typeof createHide>
 
 export function createHide(clock: Clock, record: Budget) {
-  return (id: string, { name }: Caller, via: Via): Refusal => {
-    const attempt = { actor: name!, at: clock.now(), via, confirmationId: id }
+  return (id: string, caller: Caller, via: Via): Refusal => {
+    const actor = caller.actor ?? unknownActor
+    const attempt = { actor, at: clock.now(), via, confirmationId: id }
     const rejected = (code: RefusalCode): Change => ({
       writes: [],
       events: [audit.rejected(refuse(code, ''), attempt, {})],
     })
-    // Nobody waits for it: whoever did would know by the time it takes.
-    record(`hidden ${name!}`, rejected('not_yours'), () => rejected('guess_limited')).catch((error: unknown) => {
-      if (!(error instanceof StoreUnavailable)) throw error
-    })
+    // Nobody waits for it: the time that it takes would tell.
+    record(`hidden ${textOf(actor)}`, rejected('not_yours'), () => rejected('guess_limited')).catch(
+      (error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      },
+    )
     return unknown(id)
   }
 }

@@ -1,10 +1,5 @@
-// Idempotency-Keys: who used one, and what was sent with it before.
+// Idempotency-Keys that come again with something else.
 import { type Refusal, refuse } from '../core/refusal.js'
-
-/** Who an idempotency record is of. No proven name begins like one that was only given, so nobody can use up another's keys. */
-export function idempotencyCaller(requester: string, isProven: boolean): string {
-  return isProven ? requester : `?${requester}`
-}
 
 /** `id` is that of the confirmation which the key belongs to. */
 export function keyReused(id: string): Refusal {

@@ -1,9 +1,10 @@
 // The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep; and who may
 // use them. They read the clock and make ids, and pass values down.
+import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
-import type { Confirmation, Via } from '../core/model.js'
+import type { Actor } from '../core/actor.js'
+import type { Via } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
-import { withProvenVotes } from '../core/vote.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { RateLimit } from '../policy/window.js'
 import type { Change, Cursor, EventFilter } from '../store/store.js'
@@ -30,7 +31,7 @@ export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants'>, Pick
   /** The limit where no rule sets another. */
   rateLimit: RateLimit
   rules: LoadedRules | null
-  /** Whether everyone may be let in while there is no key. */
+  /** Whether it may be in open mode while there is no key. */
   mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
@@ -44,10 +45,10 @@ export function createService(deps: ServiceDeps) {
   const watch = createWatch(store, clock)
   const present = createPresent(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
-  /** What was voted while everyone was let in, nobody has voted. */
-  const counted = (confirmation: Confirmation) => (people.isOpen() ? confirmation : withProvenVotes(confirmation))
+  const { openMode } = people
+  const { counted } = openMode
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
-  const grants = createGrants(store, clock, newId, () => policy, people)
+  const grants = createGrants(store, clock, newId, () => policy, openMode)
   const recordWithin = createBudget(store, clock)
   const hide = createHide(clock, recordWithin)
 
@@ -73,9 +74,10 @@ export function createService(deps: ServiceDeps) {
     stop,
     ...createSubmit({ ...deps, grants, policy: () => policy }),
     ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
-    ...createDecide({ ...deps, present, grants, hide, counted }),
+    ...createDecide({ ...deps, present, grants, hide, openMode }),
     ...createLinks(store, clock, chance),
     people,
+    openMode,
     grant: grants.grant,
     revoke: grants.revoke,
     sweep,
@@ -91,8 +93,8 @@ export function createService(deps: ServiceDeps) {
      */
     async recordRefusal(
       refusal: Refusal,
-      { id, actor, via }: { actor: string; via: Via; id: string | null },
-      about: Record<string, unknown>,
+      { id, actor, via }: { actor: Actor; via: Via; id: string | null },
+      about: Attempted,
       who: string,
     ): Promise<{ resetMs: number } | null> {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
@@ -103,7 +105,7 @@ export function createService(deps: ServiceDeps) {
       })
       return recordWithin(`refused ${who}`, rejected(refusal.refused), () => rejected('guess_limited'))
     },
-    /** Those that stand. A page may be short: what was given while everyone was let in counts no more. */
+    /** Those that stand. A page may be short: what anyone gave counts in open mode alone. */
     async grants(limit: number, after: Cursor | null) {
       // One that is over now may have been used before.
       await store.settledBefore(clock.now())

@@ -1,5 +1,6 @@
 // The one loop behind every verb, and the changes that several verbs make.
 import type { Caller } from '../access/role.js'
+import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
@@ -16,9 +17,9 @@ export interface Proposal<T> {
 /** By what right somebody acts, which must last until the commit: a key, or open mode. Null: what needs neither. */
 export type Authority = Extract<Requirement, { kind: 'key_live' | 'no_keys' }> | null
 
-export function authorityOf({ name, keyId }: Pick<Caller, 'name' | 'keyId'>): Authority {
-  if (keyId !== undefined) return { kind: 'key_live', keyId }
-  return name === null ? { kind: 'no_keys' } : null
+export function authorityOf(caller: Caller): Authority {
+  if ('keyId' in caller) return { kind: 'key_live', keyId: caller.keyId }
+  return caller.role === null ? { kind: 'no_keys' } : null
 }
 
 /** Each round that is lost was won by another, so this many may change one thing at the same time. */
@@ -100,7 +101,7 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
 export function rejection(
   refusal: Refusal,
   attempt: Parameters<typeof audit.rejected>[1],
-  about: Record<string, unknown>,
+  about: Attempted,
 ): Change | undefined {
   if (!recorded.has(refusal.refused)) return undefined
   return { writes: [], events: [audit.rejected(refusal, attempt, about)] }

@@ -2,6 +2,7 @@
 // Idempotency-Key. What may stand against it is in gates.ts.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import { textOf } from '../core/actor.js'
 import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Submission, Via } from '../core/model.js'
@@ -19,9 +20,10 @@ import {
   learn,
   type Plan as GatePlan,
   quotaOf,
+  type Requester,
   type Submitted,
 } from './gates.js'
-import { idempotencyCaller, keyReused } from './idempotency.js'
+import { keyReused } from './idempotency.js'
 import { type Authority, type Proposal, settle, settleFully } from './settle.js'
 
 export type { Submitted } from './gates.js'
@@ -38,8 +40,8 @@ export interface Asked {
   submission: Omit<Submission, 'timeoutSeconds'> & { timeoutSeconds: number | null }
   /** The caller's Idempotency-Key, if there is one. */
   key: string | null
-  /** The requester's name is proven by a key. */
-  isProven: boolean
+  /** Has the requester's name. */
+  by: Requester
   authority: Authority
 }
 
@@ -48,13 +50,13 @@ interface Ruled extends Governing {
   submission: Submission
   askedSeconds: number | null
   key: string | null
-  isProven: boolean
+  by: Requester
   /** Drawn when it is first needed, and kept for the next round unless it might be what was in conflict. */
   id: string | null
 }
 
 interface Plan extends GatePlan {
-  /** By caller and Idempotency-Key. */
+  /** By requester and Idempotency-Key. */
   records: Map<string, { fingerprint: string; submitted: Submitted }>
 }
 
@@ -91,22 +93,21 @@ export function createSubmit(deps: SubmitDeps) {
     })
   }
 
-  function rule({ submission: asked, key, isProven }: Asked): Ruled {
+  function rule({ submission: asked, key, by }: Asked): Ruled {
     const governing = policy().govern(asked.action, asked.details)
     const { timeoutSeconds: askedSeconds } = asked
     const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
     const { terms, limits } = governing
-    return { terms, limits, key, isProven, askedSeconds, id: null, submission: { ...asked, timeoutSeconds } }
+    return { terms, limits, key, by, askedSeconds, id: null, submission: { ...asked, timeoutSeconds } }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
   async function plan(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { key } = ruled
     if (key === null) return note(await propose(ruled, via, planned), planned)
-    const caller = idempotencyCaller(ruled.submission.requester, ruled.isProven)
-    // No caller's name holds a NUL.
-    const name = `${caller}\0${key}`
-    const earlier = planned.records.get(name) ?? (await recall(caller, key))
+    // No name holds a NUL.
+    const name = `${textOf(ruled.by)}\0${key}`
+    const earlier = planned.records.get(name) ?? (await recall(ruled.by, key))
     const fingerprint = fingerprintOf(asAsked(ruled))
     if (earlier !== undefined) {
       const { confirmation } = earlier.submitted
@@ -120,17 +121,17 @@ export function createSubmit(deps: SubmitDeps) {
     const { id: confirmationId } = answer.confirmation
     change.writes.push({
       kind: 'idempotency',
-      record: { caller, key, fingerprint, confirmationId, at: clock.now() },
+      record: { caller: ruled.by, key, fingerprint, confirmationId, at: clock.now() },
     })
     return proposal
   }
 
   /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
-    const { submission, terms, limits, isProven } = ruled
+    const { submission, by, terms, limits } = ruled
     const now = clock.now()
     const held = hold(submission, (ruled.id ??= newId()), now, terms)
-    const one: Candidate = { submission, terms, limits, isProven, held, via }
+    const one: Candidate = { submission, by, terms, limits, held, via }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)
@@ -143,7 +144,7 @@ export function createSubmit(deps: SubmitDeps) {
     return {
       change: {
         writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
-        events: [audit.submitted(held, via), ...notice.events],
+        events: [audit.submitted(held, by, via), ...notice.events],
         requires,
       },
       answer: { confirmation: held, isReplay: false },
@@ -155,7 +156,7 @@ export function createSubmit(deps: SubmitDeps) {
   }
 
   async function recall(
-    caller: string,
+    caller: Requester,
     key: string,
   ): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
     const record = await store.idempotency.get(caller, key)
@@ -171,7 +172,7 @@ export function createSubmit(deps: SubmitDeps) {
 function note(proposal: Proposal<Submitted>, { uses, slots, held }: Plan): Proposal<Submitted> {
   for (const write of proposal.change?.writes ?? []) {
     if (write.kind === 'use') uses.set(write.grantId, (uses.get(write.grantId) ?? 0) + write.count)
-    if (write.kind === 'confirmation' && write.record.resolution === null) held.push(write.record)
+    if (write.kind === 'confirmation' && write.record.status === 'pending') held.push(write.record)
   }
   for (const one of proposal.change?.requires ?? []) {
     if (one.kind === 'slot') slots.set(one.quota, (slots.get(one.quota) ?? 0) + one.count)

@@ -1,6 +1,6 @@
 // The page of a confirmation for people who are signed in, and for anyone in open mode.
 import type { FastifyRequest } from 'fastify'
-import { may } from '../../access/role.js'
+import { actorOf, may } from '../../access/role.js'
 import { authorityOf } from '../../service/settle.js'
 import type { Api } from '../api.js'
 import { baseOf, places, type Site } from './site.js'
@@ -13,7 +13,6 @@ export function confirmationRoutes(pages: Api, site: Site): void {
     const caller = callerOf(request)
     if (caller === null) return null
     const { id } = request.params as { id: string }
-    const isVerified = caller.name !== null
     const mayDecide = may(caller, 'decide')
     return {
       id,
@@ -21,8 +20,8 @@ export function confirmationRoutes(pages: Api, site: Site): void {
       via: 'page',
       caller,
       authority: authorityOf(caller),
-      voter: { by: caller.name ?? 'page', comment: null, isProven: isVerified, isPersonal: true },
-      isSignedIn: isVerified,
+      by: actorOf(caller, 'page'),
+      isSignedIn: caller.role !== null,
       mayDecide,
       obstacle: mayDecide ? null : 'Your key lets you look, but not decide.',
       decide: (decision) => service.decide(id, decision),

@@ -1,7 +1,8 @@
 // The decision form as it was sent: from its fields to a decision, and from a refusal to words beside a field.
 import type { Confirmation, Via } from '../../core/model.js'
 import { type Refusal, refuse } from '../../core/refusal.js'
-import type { Decision, Remember, Voter } from '../../service/decide.js'
+import type { Voter } from '../../core/actor.js'
+import type { Decision, Remember } from '../../service/decide.js'
 import type { Authority } from '../../service/settle.js'
 import { durations, unanswered } from '../../web/always.js'
 import type { FormProblem } from '../../web/decision.js'
@@ -13,7 +14,7 @@ const maxReason = 10_000
 export function readDecision(
   fields: Fields,
   confirmation: Confirmation,
-  voter: Voter,
+  by: Voter,
   authority: Authority,
   via: Via,
 ): Decision | Refusal {
@@ -39,7 +40,8 @@ export function readDecision(
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, authority, via }
+  const approver = { by, comment: null }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver, authority, via }
 }
 
 /** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */

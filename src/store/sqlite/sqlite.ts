@@ -1,9 +1,10 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import { systemClock } from '../../clock.js'
-import type { Key, Link, Person } from '../../access/key.js'
-import type { IdempotencyRecord } from '../../core/model.js'
+import type { Key } from '../../access/key.js'
+import type { Link } from '../../access/link.js'
+import type { Actor } from '../../core/actor.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
-import { events, idempotency, keys, links, people, tables } from '../records.js'
+import { events, idempotency, idempotencyOwner, keys, links, tables } from '../records.js'
 import {
   type Change,
   type CommitOutcome,
@@ -23,6 +24,7 @@ import { readDeliveries } from './deliveries.js'
 import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
+import { readPeople } from './people.js'
 import { readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
 import type { PackedChange, PackedOutcome, PackedRequirement, PackedWrite } from './writer.js'
@@ -205,7 +207,7 @@ export function openSqliteStore(
 
 /** What can be read, by noun. */
 function prepare(db: Database.Database, assertKnown: AssertKnown) {
-  const one = <T>(table: Table<T>) => {
+  const one = <W, T>(table: Table<W, T>) => {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name} WHERE ${table.whereKey}`).raw()
     return readNow((...key: string[]): T | undefined => {
       const row = statement.get(...key) as SqlValue[] | undefined
@@ -216,18 +218,18 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
-  const idempotencyRecord = one<IdempotencyRecord>(idempotency)
-  const link = one<Link>(links)
+  const link = one<Link, Link>(links)
   const usageOf = readUsage(db)
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
+  const sent = one(idempotency)
   return {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
     events: readEvents(db, assertKnown),
-    idempotency: { get: async (caller: string, key: string) => idempotencyRecord(caller, key) },
-    people: { list: all<Person>(people), read: one<Person>(people) },
-    keys: { list: all<Key>(keys), read: one<Key>(keys) },
+    idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
+    people: readPeople(db),
+    keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     links: { get: async (hash: string) => link(hash) },
     quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
     secret: read(() => secret.get() as string),
@@ -278,8 +280,16 @@ function quotasFrom(numbers: number[]): Quota[] {
 
 function pack(change: Change | 'probe'): PackedChange {
   if (change === 'probe') return { writes: [['probe']], requires: [], events: [] }
-  const requires = (change.requires ?? []).map(packRequirement)
-  return { writes: change.writes.map(packWrite), requires, events: change.events.map(events.insertValues) }
+  const writes: PackedWrite[] = []
+  for (const write of change.writes) {
+    writes.push(packWrite(write))
+    if (write.kind === 'person') writes.push(['identities', write.record.name, write.record.identities])
+  }
+  return {
+    writes,
+    requires: (change.requires ?? []).map(packRequirement),
+    events: change.events.map(events.insertValues),
+  }
 }
 
 function packRequirement(requirement: Requirement): PackedRequirement {

@@ -3,6 +3,7 @@ import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
+import type { ChatIdentity } from '../../access/person.js'
 import { events, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
@@ -13,6 +14,7 @@ export type PackedWrite =
   | ['insert', Kind, SqlValue[]]
   | ['update', Kind, expect: number, SqlValue[]]
   | ['use', grantId: string, count: number]
+  | ['identities', person: string, ChatIdentity[]]
   | ['probe']
 
 export type PackedRequirement =
@@ -99,6 +101,8 @@ export function openWriter(file: string): Writer {
       .pluck(),
     idempotency: db.prepare('SELECT 1 FROM idempotency_keys WHERE caller = ? AND key = ?').pluck(),
     insertEvent: db.prepare(events.insert),
+    forgetIdentities: db.prepare('DELETE FROM chat_identities WHERE person = ?'),
+    insertIdentity: db.prepare('INSERT INTO chat_identities (channel, id, person) VALUES (?, ?, ?)'),
   }
   const records = Object.fromEntries(
     Object.entries(tables).map(([kind, { name, insert, update, whereKey, keySize }]) => [
@@ -215,6 +219,7 @@ export function openWriter(file: string): Writer {
       // What must be absent is found by inserting it. Requests that are sent twice at once are usual, so these look first.
       case 'insert':
         return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
+      case 'identities':
       case 'probe':
         return true
     }
@@ -268,6 +273,10 @@ export function openWriter(file: string): Writer {
         return
       case 'use':
         sql.useGrant.run(change[2], change[1])
+        return
+      case 'identities':
+        sql.forgetIdentities.run(change[1])
+        for (const { channel, id } of change[2]) sql.insertIdentity.run(channel, id, change[1])
         return
       case 'probe':
         sql.probe.run()
