@@ -1,8 +1,8 @@
 // Writes the pictures of the pages in docs/images.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { confirmationPage } from '../src/web/confirmation.js'
-import { listPage } from '../src/web/list.js'
+import { confirmationPage } from '../src/web/confirmation-page.js'
+import { listPage } from '../src/web/list-page.js'
 import { launch, serve } from '../test/web/browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from '../test/web/examples.js'
 import { shrinkPng } from './png.js'

@@ -42,8 +42,8 @@ const handlers: Record<CommandName, Handler> = {
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
   // Only when asked for, both: they are most of the program.
-  backup: async ({ given, config, output }) => (await import('./backup.js')).makeBackup(config, given.argument, output),
-  restore: async ({ given, config, output }) => (await import('./backup.js')).restore(config, given.argument, output),
+  backup: async ({ given, config, output }) => (await import('./backup-commands.js')).makeBackup(config, given.argument, output),
+  restore: async ({ given, config, output }) => (await import('./backup-commands.js')).restore(config, given.argument, output),
 }
 
 function readDetails(text: string | true | undefined): string {

@@ -22,7 +22,7 @@ export async function withCall(
   if (path !== null && (await answers(path))) return use(callOver(path))
   if (mayCreate) tell(`No service runs on ${config.dbPath}: what is asked for is written there, for one that will.`)
   // Only now: it is most of the program.
-  const { withService } = await import('./service.js')
+  const { withService } = await import('./own-service.js')
   await withService(config, (socket) => use(callOver(socket)))
 }
 

@@ -7,7 +7,7 @@ export function emptySeats(seats: Seat[], isCandidate: (person: string) => boole
     Array.from({ length: count }, () => ({ group, members: members.filter(isCandidate) })),
   )
   const takenBy = new Map<string, number>()
-  // Whoever sits in the way moves on to another chair, if there is one.
+  // A person who sits in the way moves on to another chair, if there is one.
   const place = (chair: number, asked: Set<string>): boolean =>
     chairs[chair]!.members.some((person) => {
       if (asked.has(person)) return false

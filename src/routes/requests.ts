@@ -65,7 +65,7 @@ const personName = (field: string) =>
     error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
   })
 
-/** The name of whoever decides, which counts while nobody can prove theirs. */
+/** The approver's name, which counts in open mode. */
 const decider = (field: string) =>
   personName(field)
     .optional()
@@ -79,8 +79,8 @@ const jsonObject = (field: string) =>
       abort: true,
     })
     .superRefine((value, context) => {
-      const flaw = findFlaw(value)
-      if (flaw !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${flaw}`, fatal: true })
+      const problem = findProblem(value)
+      if (problem !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${problem}`, fatal: true })
     })
     .meta({ type: 'object', additionalProperties: {} })
 
@@ -154,15 +154,15 @@ const maxKey = 255
 const keyCharacters = `[!-~]{1,${maxKey}}`
 const keyPattern = new RegExp(`^${keyCharacters}$`)
 const keyForm = `1 to ${maxKey} visible ASCII characters`
-export const flawOfKey = (key: string): string | null => (keyPattern.test(key) ? null : `must be ${keyForm}`)
+export const problemWithKey = (key: string): string | null => (keyPattern.test(key) ? null : `must be ${keyForm}`)
 
 /** One of a batch: the header of a submission has its place inside. */
 export const batchItem = submitBody
   .extend({
     idempotency_key: optional('idempotency_key')
       .superRefine((key, context) => {
-        const flaw = flawOfKey(key)
-        if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${flaw}` })
+        const problem = problemWithKey(key)
+        if (problem !== null) context.addIssue({ code: 'custom', message: `Field 'idempotency_key' ${problem}` })
       })
       .optional()
       .meta({
@@ -292,8 +292,8 @@ export const cancelBody = bodyObject({
   .optional()
 
 const when = jsonObject('when').superRefine((value, context) => {
-  const flaw = problemWithWhen(value)
-  if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'when': ${flaw}` })
+  const problem = problemWithWhen(value)
+  if (problem !== null) context.addIssue({ code: 'custom', message: `Field 'when': ${problem}` })
 })
 
 export const grantBody = bodyObject({
@@ -366,8 +366,8 @@ export const streamHeaders = z.object({
 
 const ownerName = required('name')
   .superRefine((name, context) => {
-    const flaw = problemWithName(name)
-    if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
+    const problem = problemWithName(name)
+    if (problem !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${problem}` })
   })
   .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })
 
@@ -400,7 +400,7 @@ export const keyBody = bodyObject({
   ...personFields,
 }).meta({ id: 'KeyTerms', description: 'Whose key it is to be, and what it may do.' })
 
-/** A day, for whoever has to carry the new key to where the old one is. */
+/** A day, to carry the new key to where the old one is. */
 export const usualOverlapSeconds = 86_400
 
 const noOverlap = `Field 'overlap_seconds' must be a whole number from 0 to ${maxOverlapSeconds}`
@@ -515,7 +515,7 @@ export const followQuery = queryObject({
 export const pageQuery = queryObject({ limit, cursor })
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
-function findFlaw(root: Record<string, unknown>): string | null {
+function findProblem(root: Record<string, unknown>): string | null {
   let level: unknown[] = [root]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > maxDepth) return `must not be nested deeper than ${maxDepth} levels`

@@ -7,7 +7,7 @@ import type { Approved, Confirmation } from '../core/model.js'
 import { authorityOf } from '../service/settle.js'
 import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
-import { flawOfKey, type submitBody } from './requests.js'
+import { problemWithKey, type submitBody } from './requests.js'
 
 /** With a key the requester is its owner; another name in the body is no more than a comment. */
 export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
@@ -33,7 +33,7 @@ export function readKey(headers: IncomingHttpHeaders): string | null {
   const header = headers['idempotency-key']
   if (header === undefined) return null
   const key = /^"(.*)"$/.exec(String(header))?.[1] ?? String(header)
-  const problem = flawOfKey(key)
+  const problem = problemWithKey(key)
   if (problem !== null) throw new Problem('invalid_request', `Header 'Idempotency-Key' ${problem}`)
   return key
 }

@@ -2,7 +2,7 @@
 import { shortDigest } from '../core/digest.js'
 import { type Confirmation, defaultTerms, type Terms } from '../core/model.js'
 import { html, type Markup, named, type Part, verbatim, writtenLine } from './html.js'
-import { riskWords } from './risk.js'
+import { riskWords } from './risk-badge.js'
 import { moment } from './time.js'
 
 export function facts({

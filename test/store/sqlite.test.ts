@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, syml
 import { join } from 'node:path'
 import t from 'tap'
 import type { Key } from '../../src/access/key.js'
+import type { Actor, Voter } from '../../src/core/actor.js'
 import { resolve } from '../../src/core/confirmation.js'
 import { digestOf } from '../../src/core/digest.js'
 import { type Confirmation, defaultTerms } from '../../src/core/model.js'
@@ -11,7 +12,7 @@ import { migrations } from '../../src/store/sqlite/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import type { Store } from '../../src/store/store.js'
 import { onThisThread, onThread } from '../../src/store/sqlite/writing.js'
-import { anyone, locally, person, someEvent } from '../actors.js'
+import { agent, anyone, locally, person, someEvent } from '../actors.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
 
@@ -244,6 +245,97 @@ t.test('a vote that said in one word what it lets pass says it in full', async (
     { ...vote, by: anyone('alice'), remember },
     { ...vote, by: person('alice'), remember: { ...remember, scope: 'global' } },
     { ...vote, by: person('alice'), remember: null },
+  ])
+})
+
+t.test('actors that were texts are values, and chat ids that were columns are rows', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  migrate(old, 6)
+  const insertOld =
+    old.prepare(`INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline, resolved_at,
+      resolved_via, resolved_by, execution, claim_by, digest, action, requester, session_key, votes, description, details)
+    VALUES (?, 2, ?, 300, 1000, 301000, ?, ?, ?, ?, ?, 'd', 'a', 'bot', 's', ?, 'd', '{}')`)
+  const said = { verdict: 'approve', at: 2000, reason: 'say "yes": \u00e9', comment: null, remember: null }
+  const vote = (by: string, via: string, isProven: boolean) => ({ ...said, by, via, isProven })
+  const insertVoted = (id: string, ...votes: ReturnType<typeof vote>[]) => {
+    const { by, via } = votes.at(-1)!
+    insertOld.run(id, 'approved', 2000, via, by, 'unclaimed', 3000, JSON.stringify(votes))
+  }
+  const chat = { kind: 'chat', channel: 'telegram', id: '-100' } as const
+  insertOld.run('pending', 'pending', null, null, '', null, null, null)
+  insertOld.run('half', 'pending', null, null, '', null, null, JSON.stringify([vote('alice', 'page', true)]))
+  insertVoted('open', vote('system:timeout', 'http', false))
+  insertVoted('key', vote('zoe', 'http', false), vote('alice', 'http', true))
+  insertVoted('link', vote('olga', 'link', true))
+  insertVoted('chat', vote('telegram:-100', 'link', true))
+  insertOld.run('expired', 'expired', 301_000, 'system', 'system:timeout', null, null, null)
+  insertOld.run('covered', 'auto_approved', 2000, 'whitelist', 'whitelist:g1', 'unclaimed', 3000, null)
+  insertOld.run('restored', 'cancelled', 2000, 'system', 'system:restore', null, null, null)
+  insertOld.run('early', 'cancelled', 1400, 'http', 'bot', null, null, null)
+  insertOld.run('late', 'cancelled', 1600, 'http', 'bot', null, null, null)
+  insertOld.run('own', 'cancelled', 1600, 'http', 'root', null, null, null)
+  old.exec(`INSERT INTO keys VALUES
+    ('k1', 1, 'root', 'admin', 'h', 'api', 1500, NULL, NULL, NULL), ('k2', 1, 'bot', 'agent', 'h', 'root', 1501, NULL, NULL, NULL),
+    ('k3', 1, 'x', 'admin', 'h', 'local', 1502, NULL, NULL, NULL), ('k4', 1, 'y', 'admin', 'h', 'api', 1503, NULL, NULL, NULL),
+    ('k5', 1, 'z', 'admin', 'h', 'system:restore', 1504, NULL, NULL, NULL)`)
+  const insertGrant = old.prepare(`INSERT INTO grants (id, version, action, scope, session_key, requester, conditions,
+      details_hash, uses, granted_by, proven, created_at) VALUES (?, 1, ?, 'global', '', '', '', '', 0, ?, ?, 1000)`)
+  insertGrant.run('g1', 'one', 'alice', 1)
+  insertGrant.run('g2', 'two', 'discord:7', 0)
+  insertGrant.run('g3', 'three', 'telegram:-100', 1)
+  old.exec(`INSERT INTO links VALUES ('l1', 1, 'pending', 'olga', 'telegram', 1000, NULL),
+    ('l2', 1, 'pending', 'discord:webhook', 'discord', 1000, NULL)`)
+  old.exec(`INSERT INTO people VALUES ('olga', 3, '42', '43', 1000), ('bot', 1, NULL, NULL, 1500)`)
+  old.close()
+
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const of = async (id: string) => (await store.confirmations.get(id))!
+  const by = async (id: string) => (await of(id)).resolution?.by
+  const after = (actor: Voter, via: string) => ({ ...said, by: actor, via })
+  t.match(await of('pending'), { status: 'pending', resolution: null, votes: [] })
+  t.match(await of('half'), { status: 'pending', resolution: null })
+  t.same((await of('half')).votes, [after(person('alice'), 'page')])
+  const byLink = { kind: 'link', recipient: person('olga') } as const
+  const byChat = { kind: 'link', recipient: chat } as const
+  t.same(await by('open'), anyone('system:timeout'))
+  t.same((await of('open')).votes, [after(anyone('system:timeout'), 'http')])
+  t.same(await by('key'), person('alice'))
+  t.same((await of('key')).votes, [after(anyone('zoe'), 'http'), after(person('alice'), 'http')])
+  t.same(await by('link'), byLink)
+  t.same((await of('link')).votes, [after(byLink, 'link')])
+  t.same(await by('chat'), byChat)
+  t.same((await of('chat')).votes, [after(byChat, 'link')])
+  t.same(await by('expired'), { kind: 'system', part: 'timeout' })
+  t.same(await by('covered'), { kind: 'grant', id: 'g1' })
+  t.same(await by('restored'), { kind: 'system', part: 'restore' })
+  t.same(await by('early'), anyone('bot'), 'before the first key')
+  t.same(await by('late'), agent('bot'))
+  t.same(await by('own'), person('root'))
+  t.same(
+    new Map((await store.keys.list()).map(({ id, createdBy }) => [id, createdBy])),
+    new Map<string, Actor>([
+      ['k1', anyone('api')],
+      ['k2', person('root')],
+      ['k3', { kind: 'local' }],
+      ['k4', person('api')],
+      ['k5', { kind: 'system', part: 'restore' }],
+    ]),
+  )
+  t.same((await store.grants.get('g1'))?.grantedBy, person('alice'))
+  t.same((await store.grants.get('g2'))?.grantedBy, anyone('discord:7'))
+  t.same((await store.grants.get('g3'))?.grantedBy, byChat)
+  t.same((await store.links.get('l1'))?.recipient, person('olga'))
+  t.same((await store.links.get('l2'))?.recipient, { kind: 'chat', channel: 'discord', id: 'webhook' })
+  const people = (await store.people.list()).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const identities = [
+    { channel: 'discord', id: '43' },
+    { channel: 'telegram', id: '42' },
+  ]
+  t.same(people, [
+    { name: 'bot', version: 1, createdAt: 1500, identities: [] },
+    { name: 'olga', version: 3, createdAt: 1000, identities },
   ])
 })
 

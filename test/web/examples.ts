@@ -12,8 +12,8 @@ import {
   type Vote,
 } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
-import type { ConfirmationPage } from '../../src/web/confirmation.js'
-import type { DecisionForm } from '../../src/web/decision.js'
+import type { ConfirmationPage } from '../../src/web/confirmation-page.js'
+import type { DecisionForm } from '../../src/web/decision-form.js'
 import { person } from '../actors.js'
 
 /** 2026-03-12T14:02:10Z */

@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Submission } from '../../src/core/model.js'
-import { confirmationPage } from '../../src/web/confirmation.js'
+import { confirmationPage } from '../../src/web/confirmation-page.js'
 import { decodePng } from '../../scripts/png.js'
 import { launch, serve, type Site, withoutBrowser } from './browser.js'
 import { example, pageOf } from './examples.js'

@@ -5,7 +5,7 @@ import type { Voter } from '../../core/actor.js'
 import type { Decision, Remember } from '../../service/decide.js'
 import type { Authority } from '../../service/settle.js'
 import { durations, unanswered } from '../../web/always.js'
-import type { FormProblem } from '../../web/decision.js'
+import type { FormProblem } from '../../web/decision-form.js'
 import { textOrNull } from '../voter.js'
 import type { Fields } from './form.js'
 

@@ -1,7 +1,7 @@
 // Renders the pages of confirmations. Text that agents wrote is looked at character by character, and a megabyte of the worst
 // takes the better part of a second: so large pages are rendered on a thread of their own, one after the other.
 import { Worker } from 'node:worker_threads'
-import { confirmationPage, type ConfirmationPage } from '../../web/confirmation.js'
+import { confirmationPage, type ConfirmationPage } from '../../web/confirmation-page.js'
 import { Problem } from '../errors.js'
 
 /** Characters that take no more than a few milliseconds, whatever they are. */

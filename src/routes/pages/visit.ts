@@ -14,7 +14,7 @@ import { granted, problemOf, problems } from '../errors.js'
 import { mayHold, whenGone } from '../wait.js'
 import { problemWith, readDecision } from './decision.js'
 import { bodyLimit, type Fields, pathOf } from './form.js'
-import { signInUrl, toSignIn } from './sign-in.js'
+import { signInUrl, toSignIn } from './sign-in-page.js'
 import { baseOf, config, goTo, type Site } from './site.js'
 
 export interface Visitor {

@@ -1,8 +1,8 @@
 // The list of what is pending.
 import { nameOf } from '../../access/role.js'
-import { listPage } from '../../web/list.js'
+import { listPage } from '../../web/list-page.js'
 import type { Api } from '../api.js'
-import { toSignIn } from './sign-in.js'
+import { toSignIn } from './sign-in-page.js'
 import { baseOf, config, places, type Site } from './site.js'
 
 const maxListed = 100

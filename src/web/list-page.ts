@@ -3,7 +3,7 @@ import type { Confirmation } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import { type Frame, page } from './frame.js'
 import { excerpt, html, named, verbatim, writtenLine } from './html.js'
-import { riskChip } from './risk.js'
+import { riskChip } from './risk-badge.js'
 import { countdown, moment } from './time.js'
 
 export interface ListPage extends Frame {

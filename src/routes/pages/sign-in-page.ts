@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { may } from '../../access/role.js'
 import { refuse } from '../../core/refusal.js'
-import { signInPage } from '../../web/sign-in.js'
+import { signInPage } from '../../web/sign-in-page.js'
 import type { Api } from '../api.js'
 import { noKeyYet } from '../auth.js'
 import { problems, toProblem } from '../errors.js'
