@@ -1,5 +1,5 @@
 // A reader at a terminal: the commands of a document, in one bash, against the started program.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -14,10 +14,6 @@ import type { Document } from './markdown.js'
 
 /** Generous: whoever waits this long for a command has seen it fail. */
 const patienceMs = 60_000
-
-/** For tap's `skip`: why no command can be run here, or false. */
-export const withoutCurl =
-  spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here: apt-get install curl'
 
 export interface Started {
   port: number

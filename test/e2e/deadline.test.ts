@@ -2,8 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { needs } from '../needs.js'
 import { temporaryFolder, until } from '../support.js'
-import { type FaultyDisk, faultyDisk } from './faulty-disk.js'
+import { faultyDisk } from './faulty-disk.js'
 import { type Answer, caller, createRandom, type Program, start } from './program.js'
 
 const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
@@ -15,15 +16,6 @@ function shortLived(t: Test): string[] {
   const file = join(temporaryFolder(t), 'rules.yaml')
   writeFileSync(file, 'rules:\n  - name: short\n    action: "*"\n    timeout: { default: 2, min: 1, max: 60 }\n')
   return [...flags, '--policy', file]
-}
-
-function diskOrSkip(t: Test): FaultyDisk | null {
-  const disk = faultyDisk(t)
-  if (!('missing' in disk)) return disk
-  // Where everything is meant to run, what cannot run fails.
-  if (process.env.CI === undefined) t.pass('a disk with faults', { skip: disk.missing })
-  else t.fail(disk.missing)
-  return null
 }
 
 const at = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms - Date.now())))
@@ -76,8 +68,8 @@ t.test('200 approvals sent 1 to 8 ms before their deadlines: nobody was told wha
 })
 
 t.test('the same on a slow disk', async (t) => {
-  const disk = diskOrSkip(t)
-  if (disk === null) return
+  if (!needs(t, 'a disk with faults')) return
+  const disk = faultyDisk(t)
   const program = await start(t, { flags: shortLived(t), env: disk.env })
   disk.set('slow 25')
   await nobodyIsMisled(t, program)
@@ -86,8 +78,8 @@ t.test('the same on a slow disk', async (t) => {
 const unknown = { status: 503, body: { code: 'outcome_unknown' } }
 
 t.test('when a sync fails nobody says what came of it, until a later commit has settled that', async (t) => {
-  const disk = diskOrSkip(t)
-  if (disk === null) return
+  if (!needs(t, 'a disk with faults')) return
+  const disk = faultyDisk(t)
   const program = await start(t, { flags, env: disk.env })
   const { id } = (await program.submit()).body
   const other = (await program.submit()).body.id
@@ -103,8 +95,8 @@ t.test('when a sync fails nobody says what came of it, until a later commit has 
 })
 
 t.test('after a crash what the sync had not confirmed is there or not, and the history agrees', async (t) => {
-  const disk = diskOrSkip(t)
-  if (disk === null) return
+  if (!needs(t, 'a disk with faults')) return
+  const disk = faultyDisk(t)
   const program = await start(t, { flags, env: disk.env })
   const { id } = (await program.submit()).body
   disk.set('fail')

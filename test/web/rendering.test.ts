@@ -5,8 +5,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Confirmation } from '../../src/core/model.js'
 import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
+import { has, needs } from '../needs.js'
 import { until } from '../support.js'
-import { launch, serve, type Site, withoutBrowser } from './browser.js'
+import { launch, serve, type Site } from './browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, pageOf, resolved } from './examples.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -16,7 +17,7 @@ const desktop = { width: 1280, height: 800 }
 let browser: Browser
 let site: Site
 t.before(async () => {
-  if (withoutBrowser !== false) return
+  if (!has('Chromium')) return
   site = await serve()
   browser = await launch()
 })
@@ -105,7 +106,9 @@ async function posted(path: string): Promise<Site['posts'][number]> {
 }
 
 function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, { skip: withoutBrowser }, run)
+  void t.test(name, async (t) => {
+    if (needs(t, 'Chromium')) await run(t)
+  })
 }
 
 for (const path of Object.keys(pages)) {

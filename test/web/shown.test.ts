@@ -4,7 +4,8 @@ import t, { type Test } from 'tap'
 import type { Submission } from '../../src/core/model.js'
 import { confirmationPage } from '../../src/web/page.js'
 import { decodePng } from '../../scripts/png.js'
-import { launch, serve, type Site, withoutBrowser } from './browser.js'
+import { has, needs } from '../needs.js'
+import { launch, serve, type Site } from './browser.js'
 import { example, pageOf } from './examples.js'
 
 const phone = { width: 390, height: 844 }
@@ -13,7 +14,7 @@ let browser: Browser
 let site: Site
 let page: Page
 t.before(async () => {
-  if (withoutBrowser !== false) return
+  if (!has('Chromium')) return
   site = await serve()
   browser = await launch()
   const context = await browser.newContext({ viewport: phone, reducedMotion: 'reduce', javaScriptEnabled: false })
@@ -25,7 +26,9 @@ t.teardown(async () => {
 })
 
 function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, { skip: withoutBrowser }, run)
+  void t.test(name, async (t) => {
+    if (needs(t, 'Chromium')) await run(t)
+  })
 }
 
 type Asked = Partial<Submission>
