@@ -25,26 +25,43 @@ import { onThisThread, type OpenWriting } from '../src/store/writing.js'
 export const t0 = Date.UTC(2026, 0, 1)
 
 export interface ManualClock extends Clock {
-  /** Moves on, ringing what falls due on the way, and lets what that started settle. */
+  /** Moves on, ringing what falls due on the way, and each time waits until what that started has come to rest. */
   advance(ms: number): Promise<void>
-  /** What to wait for while things settle: a writer that answers has written what it was given before. */
-  writers: Set<() => Promise<unknown>>
+  /** Whose work is waited for: the stores of the apps on this clock. */
+  stores: Set<Activity>
+}
+
+/** What is asked of a store. */
+export interface Activity {
+  /** How much was asked and answered so far. */
+  count: number
+  /** How much is asked and not yet answered. */
+  underWay: number
 }
 
 export function manualClock(start = t0): ManualClock {
   let time = start
-  const writers: ManualClock['writers'] = new Set()
-  const settle = async () => {
-    // What falls due may lead to a commit, and that to the next.
-    for (let turn = 0; turn < 3; turn++) {
-      await Promise.allSettled([...writers].map((answer) => answer()))
-      await new Promise((resolve) => setTimeout(resolve, 5))
+  let sleepersChanged = 0
+  const stores: ManualClock['stores'] = new Set()
+  const sum = (of: keyof Activity) => [...stores].reduce((total, one) => total + one[of], 0)
+
+  /** Until for a whole turn of the event loop nothing was asked of a store, answered by it, put to sleep or queued. */
+  const rest = async () => {
+    const end = performance.now() + 5000
+    for (let isAtWork = true; isAtWork;) {
+      if (performance.now() > end) throw new Error('what fell due is still at work after 5 s')
+      const [asked, changed] = [sum('count'), sleepersChanged]
+      await new Promise((resolve) => setImmediate(resolve))
+      const isQueued = process.getActiveResourcesInfo().includes('Immediate')
+      isAtWork = isQueued || sum('underWay') > 0 || sum('count') !== asked || sleepersChanged !== changed
     }
   }
+
   const sleepers = new Set<{ at: number; run: () => void }>()
   const wake = (at: number, run: () => void) => {
     const sleeper = { at, run }
     sleepers.add(sleeper)
+    sleepersChanged += 1
     // What is due already rings in the next turn, as a real timer would.
     if (at <= time) setImmediate(() => sleepers.delete(sleeper) && run())
     return () => sleepers.delete(sleeper)
@@ -56,7 +73,7 @@ export function manualClock(start = t0): ManualClock {
     async advance(ms) {
       const end = time + ms
       for (;;) {
-        await settle()
+        await rest()
         const next = [...sleepers].sort((a, b) => a.at - b.at)[0]
         if (next === undefined || next.at > end) break
         sleepers.delete(next)
@@ -64,10 +81,32 @@ export function manualClock(start = t0): ManualClock {
         next.run()
       }
       time = end
-      await settle()
+      await rest()
     },
-    writers,
+    stores,
   }
+}
+
+/** The same store, and what is asked of it. */
+function watched(store: Store): { store: Store; activity: Activity } {
+  const activity = { count: 0, underWay: 0 }
+  const note = (by: 1 | -1) => {
+    activity.count += 1
+    activity.underWay += by
+  }
+  const call = (method: (...args: unknown[]) => unknown, args: unknown[]) => {
+    const answer = method(...args)
+    if (!(answer instanceof Promise)) return answer
+    note(1)
+    const noteEnd = () => note(-1)
+    answer.then(noteEnd, noteEnd)
+    return answer
+  }
+  const methods = Object.entries(store).map(([name, value]) => [
+    name,
+    typeof value === 'function' ? (...args: unknown[]) => call(value as () => unknown, args) : (value as unknown),
+  ])
+  return { store: Object.fromEntries(methods) as Store, activity }
 }
 
 /** Long enough for commits on the writer's thread to come back. */
@@ -162,7 +201,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   const clock = options.clock ?? manualClock()
   const logged: Record<string, unknown>[] = []
   const log = pino({ level: 'debug' }, { write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>) })
-  const opened = openSqliteStore(dbPath, options.openWriting ?? onThisThread, clock.now)
+  const { store: opened, activity } = watched(openSqliteStore(dbPath, options.openWriting ?? onThisThread, clock.now))
   const store = options.wrapStore?.(opened) ?? opened
   const holdpoint = await buildApp(configFor(dbPath, options.config), {
     store,
@@ -180,13 +219,12 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   const baseUrl = options.baseUrl ?? 'http://127.0.0.1:6000'
   holdpoint.startSending(baseUrl, baseUrl)
 
-  const answer = () => opened.probe()
-  clock.writers.add(answer)
+  clock.stores.add(activity)
   let stopped = false
   const stop = async () => {
     if (stopped) return
     stopped = true
-    clock.writers.delete(answer)
+    clock.stores.delete(activity)
     await app.close()
     await service.stop()
     await holdpoint.stopSending(0)
