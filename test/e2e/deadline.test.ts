@@ -11,10 +11,10 @@ const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
 /** As many at the very last moment as a little earlier: on a busy machine the former are all too late. */
 const approvals = 400
 
-/** Requests that live for two seconds. */
+/** Requests that live for a second. */
 function shortLived(t: Test): string[] {
   const file = join(temporaryFolder(t), 'rules.yaml')
-  writeFileSync(file, 'rules:\n  - name: short\n    action: "*"\n    timeout: { default: 2, min: 1, max: 60 }\n')
+  writeFileSync(file, 'rules:\n  - name: short\n    action: "*"\n    timeout: { default: 1, min: 1, max: 60 }\n')
   return [...flags, '--policy', file]
 }
 
@@ -26,7 +26,7 @@ async function decideLate(
   wait: Program['call'],
   earlierMs: number,
 ): Promise<{ id: string; told: string[] }> {
-  const { id, expires_at } = (await program.submit({ timeout_seconds: 2 })).body
+  const { id, expires_at } = (await program.submit({ timeout_seconds: 1 })).body
   const deadline = expires_at * 1000
   const told: string[] = []
   const hear = ({ status, body }: Answer) => {
@@ -53,7 +53,7 @@ async function nobodyIsMisled(t: Test, program: Program): Promise<void> {
   const waiters = Array.from({ length: 8 }, () => caller(t, program.port))
   const all = await Promise.all(
     Array.from({ length: approvals }, async (_, index) => {
-      await new Promise((resolve) => setTimeout(resolve, index * 8))
+      await new Promise((resolve) => setTimeout(resolve, index * 6))
       return decideLate(program, waiters[index % 8]!, 1 + random.below(index % 2 === 0 ? 8 : 120))
     }),
   )

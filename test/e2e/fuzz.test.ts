@@ -6,7 +6,8 @@ import Database from '../../src/store/driver.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? 20260101)
-const total = Number(process.env.REQUESTS ?? 3000)
+/** Some forty of each kind. */
+const total = Number(process.env.REQUESTS ?? 1500)
 const atOnce = 32
 
 interface Attack {

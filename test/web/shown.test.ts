@@ -9,6 +9,8 @@ import { launch, serve, type Site } from './browser.js'
 import { example, pageOf } from './examples.js'
 
 const phone = { width: 390, height: 844 }
+/** As wide as a phone, and high enough for a whole request: what has to be scrolled takes much longer to picture. */
+const tall = { width: 390, height: 2700 }
 
 let browser: Browser
 let site: Site
@@ -42,7 +44,9 @@ async function open(asked: Asked): Promise<void> {
 
 async function picture(asked: Asked) {
   await open(asked)
-  return decodePng(await page.locator('article').screenshot({ scale: 'css' }))
+  const clip = (await page.locator('article').boundingBox())!
+  if (clip.y + clip.height > tall.height) throw new Error(`a request is ${clip.height} pixels high`)
+  return decodePng(await page.screenshot({ scale: 'css', clip }))
 }
 
 /** How many pixels a person would say are others: not a shade of the same. */
@@ -91,6 +95,8 @@ const removal = 'drop_database_production_now'
 const blankLines = Array.from({ length: 120 }, (_, index) => `\n${' '.repeat(index + 1)}`).join('')
 
 browserTest('thirty pairs of different requests, none of which look alike', async (t) => {
+  await page.setViewportSize(tall)
+  t.teardown(() => page.setViewportSize(phone))
   const line = await columns()
   /** Text that ends right where its line does in the details, so that what follows is on the next one in any case. */
   const full = (beginning: string) => beginning + 'x'.repeat(line - beginning.length)
