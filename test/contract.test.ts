@@ -50,7 +50,7 @@ t.test('3. an approval after the deadline loses, also when nobody had asked in b
   t.match(await call('POST', '/confirm/id-0001/approve'), { status: 409, body: { status: 'expired' } })
 })
 
-t.test('4. what lapses is expired by itself, in the audit too', async (t) => {
+t.test('4. what is overdue expires by itself, in the audit too', async (t) => {
   const { submit, clock, dbPath } = await build(t)
   await submit({ timeout_seconds: 30 })
   await clock.advance(30_000)
@@ -168,7 +168,7 @@ t.test('13. wrong types are a 400', async (t) => {
   }
 })
 
-t.test('14. whoever reaches the port cannot approve: it takes a key, and never that of whoever asked', async (t) => {
+t.test('14. reaching the port is not enough to approve: it takes a key, and never the requester’s', async (t) => {
   const built = await build(t)
   const { call, submit } = built
   t.equal((await submit()).status, 202, 'open for this machine alone, and until the first key')

@@ -293,25 +293,25 @@ export function withKey(call: Built['call'], key: string, keyId = ''): CallAs {
 function checkAnswers(t: Test, { app }: Holdpoint): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     done(null, payload)
-    const flaw = flawOfAnswer(request, reply, payload)
-    if (flaw !== null) t.fail(`${request.method} ${request.url} answered ${reply.statusCode}: ${flaw}`)
+    const found = problemWithAnswer(request, reply, payload)
+    if (found !== null) t.fail(`${request.method} ${request.url} answered ${reply.statusCode}: ${found}`)
   })
 }
 
-function flawOfAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
   const isJson = String(reply.getHeader('content-type')).includes('json')
   const { schema } = routeOptions
   const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
-  const flaw = problem === null ? null : flawOfProblem(routeOptions, problem)
-  if (flaw !== null) return flaw
+  const found = problem === null ? null : problemWithRefusal(routeOptions, problem)
+  if (found !== null) return found
   // Pages are checked by what they show.
   if (schema === undefined) return null
   const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
-  const undeclared = flawOfHeaders(reply.getHeaders(), sends)
+  const undeclared = problemWithHeaders(reply.getHeaders(), sends)
   if (undeclared !== null || problem !== null) return undeclared
   const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
-  return isJson && typeof payload === 'string' ? flawOfFields(answer, JSON.parse(payload)) : null
+  return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
 }
 
 /** What goes with every answer, or is about the connection, or for what stands in between. */
@@ -325,14 +325,14 @@ const commonHeaders = [
 ]
 
 /** A header that is sent is declared, by the route for its answers and by the code for problems. */
-export function flawOfHeaders(sent: object, declared: readonly string[]): string | null {
+export function problemWithHeaders(sent: object, declared: readonly string[]): string | null {
   const known = [...commonHeaders, ...declared.map((name) => name.toLowerCase())]
   const others = Object.keys(sent).filter((name) => !known.includes(name))
   return others.length === 0 ? null : `it does not declare the header ${others.join(', ')}`
 }
 
 /** Everything in a problem follows from its code: its extras, and whether its status is a state or the number. */
-export function flawOfProblem(route: FastifyRequest['routeOptions'], body: { code: ProblemCode }): string | null {
+export function problemWithRefusal(route: FastifyRequest['routeOptions'], body: { code: ProblemCode }): string | null {
   const { code } = body
   if (!Object.hasOwn(problems, code)) return `there is no code ${code}`
   const { method, url = '', schema, config } = route
@@ -348,11 +348,11 @@ export function flawOfProblem(route: FastifyRequest['routeOptions'], body: { cod
   const { type, title, status, detail, error, request_id } = shape
   const number = status instanceof z.ZodEnum ? status : z.literal(problems[code].status)
   const known = { type, title, status: number, detail, error, request_id, code: z.literal(code) }
-  return flawOfFields(z.strictObject({ ...known, ...Object.fromEntries(extras) }), body)
+  return problemWithFields(z.strictObject({ ...known, ...Object.fromEntries(extras) }), body)
 }
 
 /** Also where the schema leaves room: a field that it does not name is not in what it reads. */
-function flawOfFields(schema: z.ZodType, body: unknown): string | null {
+function problemWithFields(schema: z.ZodType, body: unknown): string | null {
   const fit = schema.safeParse(body)
   if (!fit.success) return fit.error.message
   return isDeepStrictEqual(fit.data, body) ? null : 'it holds a field that its schema does not name'

@@ -318,7 +318,7 @@ curlTest('without a rules file that is right, nothing starts, and that is a fail
   t.match(failures, [/^fixture\.md:4: fresh\n[^]*none\.yaml/])
 })
 
-curlTest('whoever is told to open a page opens it there, between the commands', async (t) => {
+curlTest('a reader who is told to open a page opens it there, between the commands', async (t) => {
   const opened: string[] = []
   const document = write(
     "'''bash\ntrue\n'''\n\n4. Now open <http://127.0.0.1:6001> in a browser.\n\n'''bash\ntrue\n'''\n",

@@ -49,7 +49,7 @@ async function decideLate(
 
 async function nobodyIsMisled(t: Test, program: Program): Promise<void> {
   const random = createRandom(7)
-  // Whoever waits holds a connection; nobody else may have to wait for one.
+  // A waiting reader holds a connection; no other request may have to wait for one.
   const waiters = Array.from({ length: 8 }, () => caller(t, program.port))
   const all = await Promise.all(
     Array.from({ length: approvals }, async (_, index) => {

@@ -129,7 +129,7 @@ t.test('a slot that a failed submission took is given back', async (t) => {
   t.same(statuses, [202, 202, 202, 429])
 })
 
-t.test('what falls due while the disk is full is expired, and written down when there is space', async (t) => {
+t.test('what falls due while the disk is full is expired, and recorded when there is space', async (t) => {
   if (!needs(t, 'a disk of its own')) return
   const disk = mountDisk(t, '4m')
   const dbPath = join(disk, 'test.db')

@@ -68,7 +68,7 @@ async function deny(page: Page, reason: string): Promise<void> {
   await page.getByRole('button', { name: 'Send decision' }).click()
 }
 
-async function flaws(page: Page): Promise<string[]> {
+async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axe)
   const found = await page.evaluate('axe.run()')
   return (found as { violations: { id: string; impact: string }[] }).violations
@@ -110,11 +110,11 @@ browserTest(
     for (const seen of ['deploy_production', '<script>alert(1)</script>', 'U+202E', '1.4.2', 'This service is open']) {
       t.ok(text.includes(seen), seen)
     }
-    t.same(await flaws(page), [])
+    t.same(await violations(page), [])
     await deny(page, 'not on a Friday')
     await page.getByText('Denied').first().waitFor()
     t.match(await page.locator('main').innerText(), /Denied[^]*telegram:-1001[^]*not on a Friday/)
-    t.same(await flaws(page), [])
+    t.same(await violations(page), [])
     // Without being asked: its script was told.
     await other.getByText('not on a Friday').first().waitFor()
     const late = await openPage(t, link)
@@ -140,7 +140,7 @@ browserTest('without JavaScript the decision works all the same', async (t) => {
   t.equal(await status(asked), 'approved')
 })
 
-browserTest('whoever is second with the same link learns what stands', async (t) => {
+browserTest('the second approver with the same link learns what stands', async (t) => {
   const asked = await ask()
   const first = await openPage(t, asked.link)
   const second = await openPage(t, asked.link, { javaScriptEnabled: false })
@@ -153,29 +153,32 @@ browserTest('whoever is second with the same link learns what stands', async (t)
   t.equal(await status(asked), 'denied')
 })
 
-browserTest('whoever was still writing finds the outcome where the form was, and what they wrote', async (t) => {
-  const asked = await ask({ details: { lines: Array.from({ length: 50 }, (_, line) => line) } })
-  const first = await openPage(t, asked.link)
-  const second = await openPage(t, asked.link)
-  const third = await openPage(t, asked.link, { javaScriptEnabled: false })
-  await second.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
-  await deny(first, 'mine')
-  // Nobody has to ask: its script was told. Without one, whoever sends it is told.
-  await second.locator('#decision .outcome').getByText('mine').waitFor()
-  await third.getByRole('radio', { name: 'Approve' }).first().check()
-  await third.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
-  await third.getByRole('button', { name: 'Send decision' }).click()
-  await third.locator('#decision .outcome').getByText('mine').waitFor()
-  for (const page of [second, third]) {
-    const kept = page.getByRole('textbox', { name: 'The reason you had written' })
-    t.equal(await kept.inputValue(), 'I was just writing')
-    const outcome = (await page.locator('#decision .outcome').boundingBox())!
-    t.ok(outcome.y >= 0 && outcome.y < phone.height, 'in sight')
-    t.equal(await page.getByRole('button', { name: 'Send decision' }).count(), 0)
-  }
-  t.same(await flaws(second), [])
-  t.equal(await status(asked), 'denied')
-})
+browserTest(
+  'an approver who was still writing finds the outcome where the form was, and what they wrote',
+  async (t) => {
+    const asked = await ask({ details: { lines: Array.from({ length: 50 }, (_, line) => line) } })
+    const first = await openPage(t, asked.link)
+    const second = await openPage(t, asked.link)
+    const third = await openPage(t, asked.link, { javaScriptEnabled: false })
+    await second.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
+    await deny(first, 'mine')
+    // Nobody has to ask: its script was told. Without one, the sender is told.
+    await second.locator('#decision .outcome').getByText('mine').waitFor()
+    await third.getByRole('radio', { name: 'Approve' }).first().check()
+    await third.getByRole('textbox', { name: /Reason/ }).fill('I was just writing')
+    await third.getByRole('button', { name: 'Send decision' }).click()
+    await third.locator('#decision .outcome').getByText('mine').waitFor()
+    for (const page of [second, third]) {
+      const kept = page.getByRole('textbox', { name: 'The reason you had written' })
+      t.equal(await kept.inputValue(), 'I was just writing')
+      const outcome = (await page.locator('#decision .outcome').boundingBox())!
+      t.ok(outcome.y >= 0 && outcome.y < phone.height, 'in sight')
+      t.equal(await page.getByRole('button', { name: 'Send decision' }).count(), 0)
+    }
+    t.same(await violations(second), [])
+    t.equal(await status(asked), 'denied')
+  },
+)
 
 browserTest('an unfurl bot and a scanner that submits the first form it finds change nothing', async (t) => {
   const asked = await ask()
@@ -218,7 +221,7 @@ browserTest('an unfurl bot and a scanner that submits the first form it finds ch
   t.equal(await status(asked), 'denied')
 })
 
-browserTest('a page of another site cannot decide in the name of whoever has the link open', async (t) => {
+browserTest('a page of another site cannot decide in the name of the approver who has the link open', async (t) => {
   const asked = await ask()
   const page = await openPage(t, asked.link)
   const [, csrf] = /name="csrf" value="([^"]+)"/.exec(await page.content())!
@@ -232,7 +235,7 @@ browserTest('a page of another site cannot decide in the name of whoever has the
   t.equal(await status(asked), 'pending')
 })
 
-browserTest('with a key, an operator signs in, sees what waits and decides in their own name', async (t) => {
+browserTest('with a key, an operator signs in, sees what is pending and decides in their own name', async (t) => {
   const program = await start(t, { flags: ['--web-port', '0'] })
   const keys: Record<string, string> = {}
   for (const [name, role] of [
@@ -263,7 +266,7 @@ browserTest('with a key, an operator signs in, sees what waits and decides in th
   await page.getByRole('heading', { name: 'send_mail' }).waitFor()
   t.match(new URL(page.url()).pathname, new RegExp(`^/s/[0-9a-f]{64}/view/${id}$`))
   t.same(await cookiesElsewhere(t, page), [], 'another port of this host gets nothing to decide with')
-  t.same(await flaws(page), [])
+  t.same(await violations(page), [])
   await page.getByRole('radio', { name: /this session/ }).check()
   await page.getByRole('button', { name: 'Send decision' }).click()
   await page.getByText('Approved').first().waitFor()
