@@ -1,16 +1,29 @@
 // Compiles what changed since the last build: node scripts/build.js for everything, node scripts/build.js src for the program.
 // With nothing to do it is over at once, and needs no compiler. What has lost its source goes from dist too.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
 const isAll = process.argv[2] !== 'src'
-const configs = ['tsconfig.json', 'tsconfig.src.json']
+const config = isAll ? 'tsconfig.json' : 'tsconfig.src.json'
+/** What runs in a browser knows other libraries than the rest does. */
+const browserConfig = 'src/web/browser/tsconfig.json'
+const configs = ['tsconfig.json', 'tsconfig.src.json', browserConfig]
 const folders = ['src', 'test', 'bench', 'scripts']
 /** Each source with its hash and its output's. It is there whenever the compiler has ended by itself, and only then. */
 const stamp = 'dist/.built'
@@ -22,20 +35,34 @@ const sources = new Map((isAll ? folders : ['src']).flatMap(sourcesIn).map((file
 const found = readStamp()
 const stale = folders.flatMap(outputsIn).filter((output) => !existsSync(sourceOf(output)))
 stale.forEach((output) => [output, `${output}.map`].forEach((file) => rmSync(file, { force: true })))
-if (![...sources.keys()].every(isCurrent)) process.exitCode = build()
+if (![...sources.keys()].every(isCurrent)) process.exitCode = await build()
 
-function build() {
+async function build() {
   if (found === null) console.error('Building, once. This takes a few seconds …')
   // Without the stamp nothing in dist is trusted: that is how a build that was interrupted is found.
   rmSync(stamp, { force: true })
   if (found === null || ![...sources.keys()].map(outputOf).every((output) => existsSync(output))) {
     rmSync(compilerState, { force: true })
   }
-  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-  const { status } = spawnSync(process.execPath, [compiler, '-p', configs[isAll ? 0 : 1]], { stdio: 'inherit' })
-  if (status === null) return 1
+  const statuses = await Promise.all([config, browserConfig].map(compile))
+  if (statuses.includes(null)) return 1
+  for (const source of sources.keys()) if (!source.endsWith('.ts')) copy(source)
+  const status = Math.max(...statuses)
   writeStamp(status === 0 ? [...sources.keys()] : [])
   return status
+}
+
+/** Its exit code; null if it was killed. */
+function compile(project) {
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const child = spawn(process.execPath, [compiler, '-p', project], { stdio: 'inherit' })
+  return new Promise((resolve) => child.on('exit', resolve))
+}
+
+/** What browsers get as it stands. */
+function copy(source) {
+  mkdirSync(dirname(outputOf(source)), { recursive: true })
+  copyFileSync(source, outputOf(source))
 }
 
 function isCurrent(source) {
@@ -71,11 +98,13 @@ function hashOf(...files) {
 }
 
 function sourcesIn(folder) {
-  return filesIn(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  return filesIn(folder).filter((file) => /\.(ts|css|svg)$/.test(file) && !file.endsWith('.d.ts'))
 }
 
 function outputsIn(folder) {
-  return existsSync(join('dist', folder)) ? filesIn(join('dist', folder)).filter((file) => file.endsWith('.js')) : []
+  return existsSync(join('dist', folder))
+    ? filesIn(join('dist', folder)).filter((file) => /\.(js|css|svg)$/.test(file))
+    : []
 }
 
 function filesIn(folder) {

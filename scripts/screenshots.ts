@@ -1,7 +1,8 @@
 // Writes the pictures of the pages in docs/images.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { confirmationPage, listPage } from '../src/web/page.js'
+import { confirmationPage } from '../src/web/confirmation.js'
+import { listPage } from '../src/web/list.js'
 import { launch, serve } from '../test/web/browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from '../test/web/examples.js'
 import { shrinkPng } from './png.js'
@@ -26,7 +27,7 @@ const minute = example({
 })
 const open = { isOpen: true, viewer: null, signOut: null }
 const pages = {
-  minute: confirmationPage(pageOf(minute, { ...open, decision: { form: formOf({ by: 'page', isProven: false }) } })),
+  minute: confirmationPage(pageOf(minute, { ...open, decision: { form: formOf({ by: 'page', isVerified: false }) } })),
   pending: confirmationPage(pageOf(deploy)),
   denied: confirmationPage(pageOf(denied)),
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { buildApp } from '../src/app.js'
 import { readInvocation } from '../src/config.js'
 import { silentLogger } from '../src/log.js'
-import { openSqliteStore } from '../src/store/sqlite.js'
-import { onThisThread } from '../src/store/writing.js'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
+import { onThisThread } from '../src/store/sqlite/writing.js'
 import { createTables, renewTables } from './tables.js'
 
 const openapi = await describeApi()

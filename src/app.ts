@@ -14,11 +14,19 @@ import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { carryCallbacks, carryChats, type Ways } from './notify/carrier.js'
 import { createDiscord } from './notify/discord.js'
-import { announceInLog } from './notify/log.js'
+import { announceInLog } from './notify/log-channel.js'
 import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
-import { type Api, parseBodies, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
+import {
+  type Api,
+  beginAnswers,
+  parseBodies,
+  refuseUnnamed,
+  takeTurns,
+  useZod,
+  withoutCompilers,
+} from './routes/api.js'
 import { apiDescription } from './routes/answers.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
@@ -27,11 +35,14 @@ import { confirmRoutes } from './routes/confirm.js'
 import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
-import { answerUnknown, createUnsent, guard, guardServer, limitUnsent, refuseSocket } from './routes/guard.js'
 import { healthRoutes } from './routes/health.js'
 import { keyRoutes } from './routes/keys.js'
+import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
-import { pageRoutes } from './routes/pages.js'
+import { checkOrigin } from './routes/origin.js'
+import { pageRoutes } from './routes/pages/pages.js'
+import { createBacklog, limitBacklog } from './routes/response-backlog.js'
+import { guardServer, refuseSocket } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
 import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
@@ -121,7 +132,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const app: Api = Fastify({
     bodyLimit,
     requestTimeout: requestTimeoutMs,
-    // The guard says it as a problem.
+    // beginAnswers says it as a problem.
     return503OnClosing: false,
     // A name of a hundred letters, each of them written as %XX%XX%XX.
     routerOptions: { maxParamLength: 1000 },
@@ -129,7 +140,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
-    // Asked for by guard(), whose refusal has a body.
+    // checkOrigin asks for it, and its refusal has a body.
     http: { requireHostHeader: false },
   })
   guardServer(app.server)
@@ -143,10 +154,11 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     metrics.flooded,
     (token) => service.findLink(token),
   )
-  // While everyone is let in, only by this machine's own names: a web page that was rebound here comes under its own.
+  // In open mode only by this machine's own names: a web page that was rebound here comes under its own.
   const isKnownHost = (name: string) =>
     !service.people.isOpen() || ['', config.host, new URL(pagesUrl || 'http://localhost').hostname].includes(name)
-  guard(
+  beginAnswers(app)
+  checkOrigin(
     app,
     (name) => isKnownHost(name) || isLoopback(name),
     (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
@@ -155,8 +167,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const local = new WeakSet<IncomingMessage>()
   const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
 
-  const unsent = createUnsent()
-  limitUnsent(app, unsent)
+  const backlog = createBacklog()
+  limitBacklog(app, backlog)
   // Whoever waits is answered with what there is before the server closes.
   app.addHook('preClose', (done) => {
     service.release()
@@ -166,14 +178,14 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const routes = collectRoutes(app)
   refuseUnnamed(app)
   const cursors = createCursors(await store.secret())
-  confirmRoutes(app, service, auth, unsent, cursors)
+  confirmRoutes(app, service, auth, backlog, cursors)
   batchRoutes(app, service, countAs)
-  streamRoutes(app, service, auth, unsent)
+  streamRoutes(app, service, auth, backlog)
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth)
-  await pageRoutes(app, { service, auth, unsent, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  await pageRoutes(app, { service, auth, backlog, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',
     {
@@ -190,7 +202,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
       return reply.type('application/yaml').send(description)
     },
   )
-  answerUnknown(app, routes)
+  answerNotFound(app, routes)
   return {
     app,
     service,

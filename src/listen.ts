@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Config } from './config.js'
 import type { Api } from './routes/api.js'
-import { guardServer, refuseSocket } from './routes/guard.js'
+import { guardServer, refuseSocket } from './routes/socket.js'
 
 export interface Listening {
   /** Where the API is reached from this machine. */

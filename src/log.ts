@@ -1,7 +1,8 @@
 // The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
-import { shortLine, withoutControls } from './core/text.js'
+import { shortLine } from './core/cut.js'
+import { withoutControls } from './core/visible.js'
 import { isPlain } from './policy/name.js'
 import type { Store } from './store/store.js'
 

@@ -10,9 +10,9 @@ import { createLogger, type Logger, logStream } from './log.js'
 import type { NameCommand } from './program.js'
 import { loadRules } from './rules.js'
 import type { Service } from './service/service.js'
-import { refuseDamaged } from './store/open.js'
-import { openSqliteStore } from './store/sqlite.js'
-import { onThread } from './store/writing.js'
+import { refuseDamaged } from './store/sqlite/database.js'
+import { openSqliteStore } from './store/sqlite/sqlite.js'
+import { onThread } from './store/sqlite/writing.js'
 import { version } from './version.js'
 
 /** Requests get most of the ten seconds that a supervisor allows; what remains is for the chats and the database. */
@@ -63,7 +63,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
   const advice = `make a key: ${nameCommand('keys add --name NAME --role admin')}`
   if (service.people.isOpen()) sayOpen(config, log, advice)
   else if (!service.people.hasKeys()) sayShut(service, log, nameCommand, advice)
-  if (config.callbackSecret === undefined && (await store.nextDelivery('callback', 0)) !== undefined) {
+  if (config.callbackSecret === undefined && (await store.deliveries.nextDue('callback', 0)) !== undefined) {
     log.warn(
       'agents wait to be called back, which takes CONFIRMATION_CALLBACK_SECRET; until it is set, they go on waiting',
     )

@@ -54,7 +54,7 @@ const expected: Record<string, number> = {
 main(process.argv.slice(2)).catch(async (error: unknown) => {
   const { name, message, stack, isDamaged } = error as Error & { isDamaged?: boolean }
   const advice = isDamaged === true ? ` Restore a backup: ${nameCommand('restore FILE')}` : ''
-  const { withoutControls } = await import('./core/text.js')
+  const { withoutControls } = await import('./core/visible.js')
   process.stderr.write(`${withoutControls(name in expected ? `${message}${advice}` : (stack ?? message))}\n`)
   process.exit(expected[name] ?? 1)
 })

@@ -13,14 +13,17 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   const path = (...names: string[]) => join(folder, ...names)
   const write = (file: string, text: string) => writeFileSync(path(file), text)
   const read = (file: string) => readFileSync(path(file), 'utf8')
-  for (const name of ['src', 'test', 'bench', 'scripts']) mkdirSync(path(name))
-  for (const file of ['scripts/build.js', 'tsconfig.json', 'tsconfig.src.json', 'package.json']) {
+  for (const name of ['src/web/browser', 'test', 'bench', 'scripts']) mkdirSync(path(name), { recursive: true })
+  const configs = ['tsconfig.json', 'tsconfig.src.json', 'src/web/browser/tsconfig.json']
+  for (const file of ['scripts/build.js', 'package.json', ...configs]) {
     cpSync(join(root, file), path(file))
   }
   symlinkSync(join(root, 'node_modules'), path('node_modules'))
   write('src/one.ts', 'export const one: number = 1\n')
   write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
   write('test/one.test.ts', "import { one } from '../src/one.js'\nexport const tested: number = one\n")
+  write('src/web/browser/page.ts', "document.title = 'one'\n")
+  write('src/web/browser/page.css', 'body { margin: 0 }\n')
   const build = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [path('scripts/build.js'), ...args], {
       encoding: 'utf8',
@@ -31,6 +34,12 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   t.match(build('src'), { status: 0, said: /^Building, once\..*\n$/ }, 'the first build says what it does')
   t.ok(existsSync(path('dist/src/two.js')))
   t.notOk(existsSync(path('dist/test')), 'and builds the program alone')
+  t.equal(
+    read('dist/src/web/browser/page.js'),
+    '"use strict";\ndocument.title = \'one\';\n',
+    'what runs in a browser is a classic script',
+  )
+  t.equal(read('dist/src/web/browser/page.css'), 'body { margin: 0 }\n')
   t.same(build('src'), { status: 0, said: '' })
   t.same(build(), { status: 0, said: '' }, 'everything, where the tests need it')
   t.ok(existsSync(path('dist/test/one.test.js')))
@@ -46,6 +55,22 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   write('src/one.ts', before)
   t.same(build(), { status: 0, said: '' })
   t.match(read('dist/src/one.js'), 'one = 1', 'also back to what it was, by the other way to build')
+
+  write('src/web/browser/page.css', 'body { margin: 1px }\n')
+  t.same(build('src'), { status: 0, said: '' })
+  t.equal(read('dist/src/web/browser/page.css'), 'body { margin: 1px }\n')
+  write('src/web/browser/page.ts', 'process.exit()\n')
+  t.match(build('src'), { status: 2, said: /src\/web\/browser\/page\.ts.*TS/ }, 'a browser has nothing of Node')
+  write('src/web/browser/page.ts', "document.title = 'two'\n")
+  t.same(build('src'), { status: 0, said: '' })
+  write('src/two.ts', "import { one } from './one.js'\ndocument.title = String(one)\n")
+  t.match(build('src'), { status: 2, said: /src\/two\.ts.*TS/ }, 'and the rest has nothing of a browser')
+  write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
+  t.same(build('src'), { status: 0, said: '' })
+
+  rmSync(path('src/web/browser/page.css'))
+  t.same(build('src'), { status: 0, said: '' })
+  t.notOk(existsSync(path('dist/src/web/browser/page.css')), 'no style is served whose source is gone')
 
   rmSync(path('test/one.test.ts'))
   t.same(build('src'), { status: 0, said: '' })

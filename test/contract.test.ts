@@ -8,7 +8,7 @@ import t from 'tap'
 import { readInvocation } from '../src/config.js'
 import { listen } from '../src/listen.js'
 import { SlidingWindow } from '../src/policy/window.js'
-import Database from '../src/store/driver.js'
+import Database from '../src/store/sqlite/driver.js'
 import { start } from './e2e/program.js'
 import { build, configFor, counter, giveKeys, manualClock, t0, temporaryFolder, until } from './support.js'
 

@@ -689,7 +689,7 @@ attempt('it tries anything, in any order, many hundred times, and every refusal 
   const counted = { unauthorized: 0, forbidden: 0, not_yours: 0 }
 
   async function tryOne({ method, url, body, headers, target }: Attack): Promise<void> {
-    const before = await store.lastSeq()
+    const before = await store.events.lastSeq()
     const answer = await attack(method, url, body, headers)
     const what = `${method} ${url} ${JSON.stringify({ body, headers })} was answered ${answer.status}`
     if (answer.status >= 500) throw new Error(what)
@@ -703,7 +703,7 @@ attempt('it tries anything, in any order, many hundred times, and every refusal 
     if (hidden !== 'unauthorized' && hidden !== 'forbidden' && hidden !== 'not_yours') return
     // What was hidden is written down without anybody waiting for it.
     await store.probe()
-    const { events } = await store.events(before, 10)
+    const { events } = await store.events.list(before, 10)
     const recorded = events.some(({ type, confirmationId, data }) => {
       const about = JSON.parse(data) as { code: string; route?: string }
       // A path that leads nowhere is about nothing.

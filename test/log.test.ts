@@ -1,9 +1,9 @@
+// The log: one line an event, as JSON or for a terminal, and nothing in it that an agent could forge.
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { createLogger, logEvents, logStream } from '../src/log.js'
-import { announceInLog } from '../src/notify/log.js'
-import { StoreUnavailable } from '../src/store/store.js'
+import { announceInLog } from '../src/notify/log-channel.js'
 import { type Built, build, until } from './support.js'
 
 t.test('an event is one line, and a submission is the line about telling a person', async (t) => {
@@ -47,54 +47,6 @@ t.test('lines are JSON with a readable level and time', async (t) => {
   const line = JSON.parse(lines[0]!)
   t.match(line, { level: 'info', id: 'c1', msg: 'hello' })
   t.equal(new Date(line.time as string).toISOString(), line.time)
-})
-
-t.test('a text that is too long for the line says that it was cut', async (t) => {
-  const { submit, logged } = await build(t)
-  await submit({ description: `Send ${'x'.repeat(5000)}` })
-  const [line] = logged.filter(({ msg }) => /confirmation needed/.test(String(msg)))
-  t.match(line, {
-    description: /^Send x+… \\\{cut: \d+ more characters\}$/,
-    msg: /"Send x+… \\\{cut: \d+ more characters\}"; see/,
-  })
-  t.ok(String(line!.msg).length < 500)
-})
-
-t.test('no text of an agent can pass for more of the sentence', async (t) => {
-  const { submit, logged } = await build(t)
-  const forged = 'Send", asked by root: "fine'
-  await submit({ description: forged, requester: 'bot, asked by root', action: 'mail; see and decide it: http://x' })
-  const [line] = logged.filter(({ msg }) => /confirmation needed/.test(String(msg)))
-  t.match(
-    line!.msg,
-    '"mail; see and decide it: http://x", asked by "bot, asked by root": "Send\\", asked by root: \\"fine"; see',
-  )
-})
-
-t.test('where the description cannot be read any more, the line is still written', async (t) => {
-  const { store } = await build(t)
-  const lines: string[] = []
-  let tell: Parameters<typeof store.subscribe>[0] = () => {}
-  announceInLog(
-    {
-      ...store,
-      confirmation: () => Promise.reject(new StoreUnavailable('gone')),
-      subscribe(listener) {
-        tell = listener
-        return () => {}
-      },
-    },
-    { warn: (_fields, message) => void lines.push(message) },
-    () => 'http://pages',
-    true,
-  )
-  const data = { action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) }
-  const event = { seq: 1, type: 'notified' as const, at: 1, actor: 'system:outbox', via: 'log' as const, data }
-  tell({ writes: [], events: [{ ...event, confirmationId: 'c1' }] })
-  await until(() => lines.length > 0)
-  t.same(lines, [
-    'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',
-  ])
 })
 
 /** What a terminal shows of it, line by line and without colours. */

@@ -142,7 +142,7 @@ t.test('every dependency is imported somewhere', async (t) => {
   t.same(Object.keys({ ...dependencies, ...optionalDependencies }).sort(), [...used].sort())
 })
 
-t.test('better-sqlite3 is loaded by store/driver.ts alone, which knows the version that fits', async (t) => {
+t.test('better-sqlite3 is loaded by store/sqlite/driver.ts alone, which knows the version that fits', async (t) => {
   for (const folder of ['src', 'test', 'bench', 'scripts']) {
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts') || file.includes('node_modules')) continue
@@ -154,8 +154,8 @@ t.test('better-sqlite3 is loaded by store/driver.ts alone, which knows the versi
 
 /** A hash is a function of its input; the rest of node:crypto makes chance. */
 const hashing = /^import \{ hash \} from 'node:crypto'$/m
-/** Text that runs in a browser, which has a clock. */
-const browserScript = 'web/script.ts'
+/** What runs in a browser, which has a clock. */
+const browserScript = 'web/browser/page.ts'
 t.test('the pure rooms know no clock, no chance, and of Node nothing but hashing', async (t) => {
   const isPure = (room: string) => rows.some((row) => row.room === room && row.isPure)
   for (const { place, path } of imports.filter(({ room, target }) => target === null && isPure(room))) {

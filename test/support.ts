@@ -17,9 +17,9 @@ import * as answers from '../src/routes/answers.js'
 import { beforeRoutes, extrasOf, headersOf, type ProblemCode, problems } from '../src/routes/errors.js'
 import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
 import type { LoadedRules } from '../src/service/service.js'
-import { openSqliteStore } from '../src/store/sqlite.js'
+import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import type { Store } from '../src/store/store.js'
-import { onThisThread, type OpenWriting } from '../src/store/writing.js'
+import { onThisThread, type OpenWriting } from '../src/store/sqlite/writing.js'
 
 /** 2026-01-01T00:00:00Z, where every test clock starts. */
 export const t0 = Date.UTC(2026, 0, 1)

@@ -1,6 +1,6 @@
 // Keys, the people they belong to, and links: each a secret of which only the hash is kept.
 import { sha256 } from '../core/digest.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import type { ChannelName } from '../core/model.js'
 import type { Role } from './role.js'
 

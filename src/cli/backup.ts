@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { systemClock } from '../clock.js'
 import type { Config } from '../config.js'
 import { type Ended, endAll } from '../service/restore.js'
-import { backUp } from '../store/backup.js'
-import { restoreDatabase } from '../store/restore.js'
+import { backUp } from '../store/sqlite/backup.js'
+import { restoreDatabase } from '../store/sqlite/restore.js'
 import type { Output } from './order.js'
 
 /** What is over sooner needs no progress. */

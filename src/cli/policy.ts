@@ -1,7 +1,8 @@
 // What `policy check` and `policy explain` print: the rules in plain sentences, and why one of them applies.
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { defaultTerms, type Terms } from '../core/model.js'
-import { cut, visibleJson, visibleLine } from '../core/text.js'
+import { cut } from '../core/cut.js'
+import { visibleJson, visibleLine } from '../core/visible.js'
 import { type Condition, describeCondition, describeDemand, valuesAt } from '../policy/condition.js'
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'

@@ -6,9 +6,9 @@ import { buildApp } from '../app.js'
 import type { Config } from '../config.js'
 import { listenLocally } from '../listen.js'
 import { silentLogger } from '../log.js'
-import { refuseDamaged } from '../store/open.js'
-import { openSqliteStore } from '../store/sqlite.js'
-import { onThisThread } from '../store/writing.js'
+import { refuseDamaged } from '../store/sqlite/database.js'
+import { openSqliteStore } from '../store/sqlite/sqlite.js'
+import { onThisThread } from '../store/sqlite/writing.js'
 
 export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
   process.umask(0o077)

@@ -1,6 +1,6 @@
 // What JSON readers may take for different things: a name twice in one object, a number that does not survive being read.
 // One pass over the text, without recursion: the nesting is the sender's choice.
-import { visibleLine } from './text.js'
+import { visibleLine } from './visible.js'
 
 export interface Ambiguity {
   kind: 'name' | 'number'

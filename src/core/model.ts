@@ -162,7 +162,7 @@ export const channelNames = [...chatNames, 'log', 'callback'] as const
 export type ChannelName = (typeof channelNames)[number]
 
 /** Who sent what with this Idempotency-Key, and which confirmation it made or was about. */
-export interface KeyedRequest {
+export interface IdempotencyRecord {
   caller: string
   key: string
   fingerprint: string

@@ -1,5 +1,6 @@
 // One POST to a chat service, with its answers and failures sorted into outcomes.
-import { visibleLine, cut } from '../core/text.js'
+import { cut } from '../core/cut.js'
+import { visibleLine } from '../core/visible.js'
 import { attempt } from './attempt.js'
 import { boundPause, type SendOutcome } from './notifier.js'
 

@@ -1,6 +1,8 @@
 // The port to a chat: say one notice, report what came of it. Channels never throw and never retry by themselves.
 import type { ChannelName, Verdict } from '../core/model.js'
-import { cut, sayLength, visible, visibleJson, visibleLine } from '../core/text.js'
+import { cut } from '../core/cut.js'
+import { sayLength } from '../core/length.js'
+import { visible, visibleJson, visibleLine } from '../core/visible.js'
 
 /** What a person must know to decide. Every text may be hostile: each channel escapes in its own way. */
 export interface Notice {

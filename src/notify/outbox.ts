@@ -55,7 +55,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         if (inFlight.size >= width) return undefined
         const full = [...destinations].filter(([, health]) => isFull(health, now)).map(([destination]) => destination)
         // Those under way are still due: they are found again, and passed over.
-        const due = await store.dueDeliveries(name, now, width, full)
+        const due = await store.deliveries.due(name, now, width, full)
         if (stopped) return undefined
         const before = inFlight.size
         for (const one of due) {
@@ -71,7 +71,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       for (const health of destinations.values()) {
         if (carrier.isPatient) waitUntil = Math.min(waitUntil, health.skip(now)?.until ?? Infinity)
       }
-      const next = Math.min(waitUntil, (await store.nextDelivery(name, now)) ?? Infinity)
+      const next = Math.min(waitUntil, (await store.deliveries.nextDue(name, now)) ?? Infinity)
       return next === Infinity ? undefined : next
     }
 
@@ -108,7 +108,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     async function deliver(id: string, health: Health): Promise<void> {
-      const confirmation = await persist(() => store.confirmation(id))
+      const confirmation = await persist(() => store.confirmations.get(id))
       if (confirmation === undefined) return
       const now = clock.now()
       const skip = carrier.isMoot(confirmation, now)
@@ -125,8 +125,8 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     /** The message is out (or not): that must be written down, however long the database takes, or it would go out again. */
     async function record(id: string, attempt: Attempt): Promise<void> {
       await persist(async () => {
-        const confirmation = await store.confirmation(id)
-        const all = await store.deliveries(id)
+        const confirmation = await store.confirmations.get(id)
+        const all = await store.deliveries.of(id)
         const delivery = all.find((one) => one.channel === name)
         // Another chat took it meanwhile; only a message that really went out is worth a correction.
         if (confirmation === undefined || delivery === undefined) return 'settled'

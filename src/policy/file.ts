@@ -1,7 +1,10 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { type Risk, risks, type Seat, type Terms, type Verdict } from '../core/model.js'
-import { cut, isPlainLine, skeleton, visibleLine } from '../core/text.js'
+import { cut } from '../core/cut.js'
+import { isPlainLine } from '../core/pieces.js'
+import { skeleton } from '../core/skeleton.js'
+import { visibleLine } from '../core/visible.js'
 import { isExact } from './glob.js'
 import {
   allEntries,

@@ -1,7 +1,9 @@
 // Values out of YAML, or a complaint: each mistake is said where it stands, and reading goes on.
 import { isAlias, isScalar, isSeq, type Node, type YAMLMap } from 'yaml'
 import { editsBetween } from '../core/closest.js'
-import { isPlainLine, skeleton, visibleLine } from '../core/text.js'
+import { isPlainLine } from '../core/pieces.js'
+import { skeleton } from '../core/skeleton.js'
+import { visibleLine } from '../core/visible.js'
 import type { Scalar } from './condition.js'
 
 /** As long as the name of an action or of a person may be. */

@@ -41,13 +41,31 @@ declare module 'fastify' {
     description?: string
     /** What it may refuse with, beside what follows from what it needs and takes; see problemsOf. */
     problems?: readonly ProblemCode[]
-    /** Refused without a key even while there is none and everyone is let in. */
-    alwaysKeyed?: boolean
+    /** Refused without a key even in open mode. */
+    needsKeyInOpenMode?: boolean
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
     /** Headers that a success may have here. */
     sends?: readonly ResponseHeader[]
   }
+}
+
+/** Before anything else: the headers of every answer, and no more work once the service shuts down. */
+export function beginAnswers(app: Api): void {
+  let closing = false
+  app.addHook('preClose', (done) => {
+    closing = true
+    done()
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    // Nobody is there to be answered: what came behind the last of a connection that was cut off.
+    if (request.raw.socket.destroyed) return void reply.hijack()
+    void reply.header('cache-control', 'no-store')
+    void reply.header('x-content-type-options', 'nosniff')
+    if (closing) {
+      done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
+    } else done()
+  })
 }
 
 /** Reading one below this takes no time worth waiting for. */
@@ -66,7 +84,7 @@ export function useZod(app: Api): void {
     const result = schema.safeParse(data ?? undefined)
     return result.success ? { value: result.data } : { error: result.error }
   })
-  // The line break is for whoever reads answers on a terminal.
+  // The line break is for people who read answers on a terminal.
   app.setReplySerializer((payload) => `${stringifyInert(payload)}\n`)
   app.setSerializerCompiler(() => JSON.stringify)
 }
@@ -86,11 +104,11 @@ export function refuseUnnamed(app: Api): void {
 }
 
 /**
- * What is read is read in turn, before its answer is known and again before it is written out: it may be large. Whoever writes
- * waits for the disk, which lets no more of them through than it can take.
+ * What is read is read in turn, before its answer is known and again before it is written out: it may be large. A request that
+ * writes waits for the disk, which lets no more of them through than it can take.
  */
 export function takeTurns(app: Api, turnstile: Turnstile): void {
-  // Supervisors are answered whoever else waits.
+  // Supervisors do not queue.
   const turnFor = ({ method, routeOptions: { config } }: FastifyRequest) =>
     method === 'GET' && config.rateLimit !== false ? turnstile.wait() : null
   app.addHook('preHandler', (request, _reply, done) => {

@@ -12,7 +12,7 @@ import type { Api } from './api.js'
 import { granted } from './errors.js'
 import type { Auth } from './auth.js'
 import type { Cursors } from './cursor.js'
-import type { Unsent } from './guard.js'
+import type { Backlog } from './response-backlog.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { isSettledAtOnce, readKey, toAsked } from './submission.js'
@@ -29,7 +29,7 @@ import {
 } from './view.js'
 import { assertMayHold, mayHold, readWait, whenGone } from './wait.js'
 
-export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent, cursors: Cursors): void {
+export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, cursors: Cursors): void {
   app.post(
     '/confirm',
     {
@@ -51,7 +51,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       let waitMs = readWait(request, reply)
       const held = await submit(request, reply)
       // What is submitted cannot be refused any more; it can be answered at once.
-      if (waitMs > 0 && !mayHold(service, unsent, request.caller)) {
+      if (waitMs > 0 && !mayHold(service, backlog, request.caller)) {
         waitMs = 0
         void reply.removeHeader('preference-applied')
       }
@@ -59,7 +59,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       if (waitMs === 0) return reply.code(202).send(heldView(held))
       // Whoever waits holds on to nothing large.
       request.body = {} as typeof request.body
-      await unsent.reserve(reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
+      await backlog.reserve(reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
       if (confirmation.resolution !== null) return settledView(confirmation)
@@ -135,8 +135,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, unsent: Un
       const { id } = request.params
       const waitMs = readWait(request, reply)
       if (waitMs === 0) return foundView(granted(await service.find(id, request.caller)))
-      assertMayHold(service, unsent, request.caller)
-      await unsent.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
+      assertMayHold(service, backlog, request.caller)
+      await backlog.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       return foundView(granted(await service.findInTurn(id, request.caller)))
     },

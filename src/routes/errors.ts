@@ -342,7 +342,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   const { status } = problems[problem.code]
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
-  // Also where the guard was never asked.
+  // Also where beginAnswers was never asked.
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   const own = headersOf(problem.code)
   if (own.includes('WWW-Authenticate')) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')

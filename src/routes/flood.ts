@@ -29,8 +29,8 @@ export async function limitFloods(
   if (max === 0) return () => {}
   const window = new SlidingWindow(windowMs)
 
-  /** Whoever shows a good key or link is counted by it, so that nobody else on the same machine uses up what is theirs. */
-  async function whoseOf(request: FastifyRequest): Promise<string> {
+  /** A caller with a good key or link is counted by it, so that nobody else on the same machine uses up their quota. */
+  async function countedBy(request: FastifyRequest): Promise<string> {
     const { token } = request.params as { token?: string }
     const link = token === undefined || request.keyId !== null ? undefined : await findLink(token)
     return link === undefined ? keyOrAddress(request) : `link ${link.hash}`
@@ -55,7 +55,7 @@ export async function limitFloods(
     max,
     timeWindow: windowMs,
     store: WindowStore,
-    keyGenerator: whoseOf,
+    keyGenerator: countedBy,
     addHeaders: { ...off, 'retry-after': false },
     addHeadersOnExceeding: off,
     onExceeded: onRefused,

@@ -138,7 +138,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
         body: requests.personBody,
         response: { 200: answers.person },
         problems: ['name_taken'],
-        alwaysKeyed: true,
+        needsKeyInOpenMode: true,
       },
     },
     async (request) => {

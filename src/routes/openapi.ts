@@ -144,7 +144,7 @@ function describeOperation(
     summary: schema.summary,
     description: schema.description === undefined ? whoMay : `${schema.description}\n\n${whoMay}`,
     ...(isOpen ? { security: [] } : {}),
-    ...(schema.alwaysKeyed === true ? { security: [{ key: [] }] } : {}),
+    ...(schema.needsKeyInOpenMode === true ? { security: [{ key: [] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}

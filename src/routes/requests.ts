@@ -6,7 +6,7 @@ import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
 import { statuses, verdicts } from '../core/model.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import { flawOfWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
 const maxName = 1000

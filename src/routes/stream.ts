@@ -9,7 +9,7 @@ import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { granted, Problem } from './errors.js'
 import type { Auth } from './auth.js'
-import type { Unsent } from './guard.js'
+import type { Backlog } from './response-backlog.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { eventFilter, eventView } from './view.js'
@@ -20,7 +20,7 @@ export const streamLimits = {
   idleMs: 15_000,
   /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
   stallMs: 10_000,
-  /** A chunk below this costs no more than its socket does; larger ones share the room for what is not read yet. */
+  /** A chunk below this costs no more than its socket does; larger ones count in the response backlog. */
   smallChunk: 8 * 1024,
   /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
   maxStreams: 200,
@@ -29,7 +29,7 @@ export const streamLimits = {
 /** How much of a confirmation's history is looked at in one turn. */
 const pageSize = 100
 
-export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Unsent, limits = streamLimits): void {
+export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk, maxStreams } = limits
 
   app.get(
@@ -58,7 +58,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
         const rest = await recorded(id, after, caller).next()
         if (rest.done === true) return reply.code(204).send(null)
       }
-      assertMayHold(service, unsent, caller)
+      assertMayHold(service, backlog, caller)
       const following = { filter: { confirmationId: id }, after, idleMs, until: id }
       const pages = toldTo(caller, service.follow(following, whenGone(reply)))
       return send(reply, 'retry: 1000', isAgent ? numbered(pages, Number(asked ?? 0)) : pages)
@@ -85,12 +85,12 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       const place = lastEventId(headers) ?? asked
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
-      if (filters.confirmation_id !== undefined) assertMayHold(service, unsent, caller)
+      if (filters.confirmation_id !== undefined) assertMayHold(service, backlog, caller)
       else if (service.listening().all >= maxStreams) {
         const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
         throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
       }
-      // Whoever begins now is told where that is, and so comes back there even if nothing happened yet.
+      // A reader who begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
       const following = { filter: eventFilter(filters), after, idleMs }
       return send(reply, first, toldTo(caller, service.follow(following, whenGone(reply))))
@@ -107,7 +107,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
     throw new Problem('invalid_cursor', sentence)
   }
 
-  /** What is on record about a confirmation after this number, as far as it is for this caller. */
+  /** The events of a confirmation after this number, as far as they are for this caller. */
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
     for (let more = true; more;) {
       const from = after
@@ -118,7 +118,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
     }
   }
 
-  /** The number to go on after for whoever has been told of so many events of this confirmation. */
+  /** The number to go on after for a reader who has been told of so many events of this confirmation. */
   async function placeOf(id: string, told: number, caller: Caller): Promise<number> {
     if (told === 0) return 0
     let count = 0
@@ -140,7 +140,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, unsent: Uns
       for (const text of texts) {
         // A key that is revoked meanwhile reads no further.
         if (!auth.isStillGood(reply.request)) return
-        const release = text.length < smallChunk ? () => {} : unsent.take(reply, text.length)
+        const release = text.length < smallChunk ? () => {} : backlog.take(reply, text.length)
         if (release === null) {
           reply.request.raw.socket.destroy()
           return

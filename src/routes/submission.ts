@@ -8,7 +8,7 @@ import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
 import { flawOfKey, type submitBody } from './requests.js'
 
-/** Whoever has a key asks in its owner's name; another in the body is no more than a comment. */
+/** With a key the requester is its owner; another name in the body is no more than a comment. */
 export function toAsked(body: z.output<typeof submitBody>, key: string | null, { name }: Caller): Asked {
   const given = body.requester
   const requester = name ?? given ?? 'agent'
@@ -31,8 +31,8 @@ export function readKey(headers: IncomingHttpHeaders): string | null {
   const header = headers['idempotency-key']
   if (header === undefined) return null
   const key = /^"(.*)"$/.exec(String(header))?.[1] ?? String(header)
-  const flaw = flawOfKey(key)
-  if (flaw !== null) throw new Problem('invalid_request', `Header 'Idempotency-Key' ${flaw}`)
+  const problem = flawOfKey(key)
+  if (problem !== null) throw new Problem('invalid_request', `Header 'Idempotency-Key' ${problem}`)
   return key
 }
 

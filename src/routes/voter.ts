@@ -1,6 +1,6 @@
 // Whose vote it is: the key's owner, or while the service is open the name that was given.
 import type { Caller } from '../access/role.js'
-import { canBeSeen } from '../core/text.js'
+import { canBeSeen } from '../core/character.js'
 import type { Voter } from '../service/decide.js'
 
 export function voterOf({ name }: Caller, given: string | undefined): Voter {

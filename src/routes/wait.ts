@@ -5,8 +5,8 @@ import type { Caller } from '../access/role.js'
 import type { WhenGone } from '../service/read.js'
 import type { Service } from '../service/service.js'
 import { Problem } from './errors.js'
-import type { Unsent } from './guard.js'
-import { whenOver } from './over.js'
+import type { Backlog } from './response-backlog.js'
+import { whenEnded } from './response-end.js'
 import { maxWaitSeconds } from './requests.js'
 
 interface Asking {
@@ -58,17 +58,17 @@ const maxHeld = 20_000
 /** Agents leave some of that to people. */
 const maxHeldForAgents = 16_000
 
-export function mayHold(service: Service, unsent: Unsent, { role }: Caller): boolean {
-  return service.listening().one + unsent.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
+export function mayHold(service: Service, backlog: Backlog, { role }: Caller): boolean {
+  return service.listening().one + backlog.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
 }
 
-export function assertMayHold(service: Service, unsent: Unsent, caller: Caller): void {
-  if (mayHold(service, unsent, caller)) return
+export function assertMayHold(service: Service, backlog: Backlog, caller: Caller): void {
+  if (mayHold(service, backlog, caller)) return
   const sentence = 'As many requests are held as there may be; try again later, or ask without waiting.'
   throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
 }
 
 /** A client that hangs up frees its place at once. */
 export function whenGone(reply: FastifyReply): WhenGone {
-  return (leave) => whenOver(reply, leave)
+  return (leave) => whenEnded(reply, leave)
 }

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
-import { keyOwner, keyReused } from './keyed.js'
+import { keyOwner, keyReused } from './idempotency.js'
 import type { People } from './people.js'
 import { only, type Present } from './present.js'
 import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
@@ -91,7 +91,7 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
   ) {
     const attempt = async () => {
-      const { found, now } = await present(() => store.confirmation(id), only)
+      const { found, now } = await present(() => store.confirmations.get(id), only)
       return found === undefined ? { answer: unknown(id) } : rule(counted(found), now)
     }
     return settle<T>(store, attempt, isProven ? undefined : people.isOpen)
@@ -106,7 +106,7 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     return change<Decided>(confirmationId, decision.voter.isProven, async (found, now) => {
       const attempt = await prepare(found, decision, now)
       if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
-      const link = await store.link(hash)
+      const link = await store.links.get(hash)
       if (link === undefined || link.usedAt !== null) {
         const sentence = 'This link has been used, and a link is good for one decision.'
         return { answer: refuse('link_used', sentence, { status: 'pending' }) }
@@ -189,11 +189,11 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
   function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about }: Deed) {
     return own<Executed>(id, caller, via, async (found, now) => {
       const owner = keyOwner(found.requester, caller.role !== null)
-      const keyed = key === null ? undefined : await store.keyed(owner, key)
+      const keyed = key === null ? undefined : await store.idempotency.get(owner, key)
       if (keyed !== undefined) {
         if (keyed.fingerprint !== fingerprint) return { answer: keyReused(keyed.confirmationId) }
         // What was found may be from before the key. As long as it stands so, it is as it was answered.
-        const { found: latest, now: at } = await present(() => store.confirmation(id), only)
+        const { found: latest, now: at } = await present(() => store.confirmations.get(id), only)
         const confirmation = asOf(latest!, at)
         if (isStill(confirmation)) return { answer: { confirmation, isReplay: true } }
       }
@@ -205,7 +205,10 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
       }
       const change = replaceInTime(found, confirmation, audit.execution(confirmation, now, via), now)
       if (key !== null) {
-        change.writes.push({ kind: 'keyed', record: { caller: owner, key, fingerprint, confirmationId: id, at: now } })
+        change.writes.push({
+          kind: 'idempotency',
+          record: { caller: owner, key, fingerprint, confirmationId: id, at: now },
+        })
       }
       return { change, answer: { confirmation, isReplay: false } }
     })

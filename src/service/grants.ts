@@ -60,7 +60,7 @@ export function createGrants(
 
   async function revoke(id: string, by: string, isProven: boolean, via: Via): Promise<{ grant: Grant } | Refusal> {
     const attempt = async (): Promise<Attempt<{ grant: Grant }>> => {
-      const standing = await store.grant(id)
+      const standing = await store.grants.get(id)
       if (standing === undefined || standing.revokedAt !== null) {
         return {
           answer: refuse('not_found', `There is no whitelist entry ${id}; GET /whitelist lists those that stand.`),
@@ -105,8 +105,8 @@ export function createGrants(
       return { answer: refuse('details_too_long', sentence) }
     }
     const scope = { action, sessionKey, requester, when, details }
-    const standing = await store.grantOf(scope)
-    const live = await store.grantsFor(action, sessionKey ?? '', details, now)
+    const standing = await store.grants.ofScope(scope)
+    const live = await store.grants.covering(action, sessionKey ?? '', details, now)
     const alike = live.filter((one) => one.sessionKey === sessionKey && one.details === details && doesCount(one))
     if (alike.length >= maxAlike && !alike.some((one) => isSameScope(one, scope))) {
       const sentence = `There are ${alike.length} entries for '${action}' that differ in nothing but requester and conditions, which is as many as may be. Revoke one; GET /whitelist lists them.`

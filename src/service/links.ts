@@ -29,5 +29,5 @@ export function createLinks(store: Store, clock: Clock, chance: () => string) {
     return token
   }
 
-  return { makeLink, findLink: (token: string) => store.link(hashSecret(token)) }
+  return { makeLink, findLink: (token: string) => store.links.get(hashSecret(token)) }
 }

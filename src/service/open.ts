@@ -31,7 +31,7 @@ export function createOpen(store: Store) {
 
   return {
     async start(): Promise<void> {
-      ;(await store.open()).forEach(add)
+      ;(await store.confirmations.pendingDigests()).forEach(add)
     },
     add,
     remove,

@@ -7,7 +7,7 @@ import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { skeleton } from '../core/text.js'
+import { skeleton } from '../core/skeleton.js'
 import type { Store, Write } from '../store/store.js'
 import { type Attempt, settle } from './settle.js'
 
@@ -80,8 +80,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   async function start(): Promise<void> {
-    for (const person of await store.people()) meet(person)
-    for (const key of await store.keys()) learn(key)
+    for (const person of await store.people.list()) meet(person)
+    for (const key of await store.keys.list()) learn(key)
   }
 
   /** Whose key this is; null if it is nobody's, or no longer good. The comparison takes the same time for all. */

@@ -46,10 +46,10 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
   const turnstile = createTurnstile()
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
-    const { found, now } = await present(() => store.confirmation(id), only)
+    const { found, now } = await present(() => store.confirmations.get(id), only)
     if (found === undefined) return unknown(id)
     if (!mayRead(caller, found)) return hide(id, caller, 'http')
-    return { confirmation: asOf(counted(found), now), deliveries: await store.deliveries(id) }
+    return { confirmation: asOf(counted(found), now), deliveries: await store.deliveries.of(id) }
   }
 
   /**
@@ -63,7 +63,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
       const end = clock.now() + ms
       for (;;) {
         bell.hush()
-        const standing = await turnstile.run(() => store.standing(id))
+        const standing = await turnstile.run(() => store.confirmations.brief(id))
         const now = clock.now()
         // Whoever may not know of it is told so at once, by whoever looks next.
         if (standing !== undefined && !mayRead(caller, standing)) return 0
@@ -89,7 +89,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
       const end = clock.now() + ms
       for (;;) {
         bell.hush()
-        const { found, now } = await present(() => turnstile.run(() => store.confirmation(id)), only)
+        const { found, now } = await present(() => turnstile.run(() => store.confirmations.get(id)), only)
         if (found === undefined) return unknown(id)
         const current = asOf(found, now)
         if (current.version !== version || now >= end || bell.isOver()) return { version: current.version }
@@ -112,12 +112,12 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
 
   async function* tell({ filter, after, idleMs, until }: Following, bell: Bell): AsyncGenerator<RecordedEvent[]> {
     try {
-      let isEnded = until !== undefined && (await store.standing(until))?.isResolved === true
+      let isEnded = until !== undefined && (await store.confirmations.brief(until))?.isResolved === true
       let quietSince = clock.now()
       while (!bell.isOver()) {
         bell.hush()
         const from = after
-        const page = await turnstile.run(() => store.events(from, followed.events, filter, followed.bytes))
+        const page = await turnstile.run(() => store.events.list(from, followed.events, filter, followed.bytes))
         after = page.upTo
         if (until !== undefined) isEnded ||= page.events.some(({ type }) => isOutcome(type))
         const isQuiet = page.events.length === 0 && clock.now() >= quietSince + idleMs
@@ -136,7 +136,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
 
   /** Whether the history has its end: an expiry may have happened and not be written down yet. */
   async function ending(id: string, caller: Caller): Promise<{ isEnded: boolean } | Refusal> {
-    const standing = await store.standing(id)
+    const standing = await store.confirmations.brief(id)
     if (standing === undefined) return unknown(id)
     return mayRead(caller, standing) ? { isEnded: standing.isResolved } : hide(id, caller, 'http')
   }
@@ -147,13 +147,13 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
-    const page = await readPage(() => store.confirmations(filter, order, limit, after))
+    const page = await readPage(() => store.confirmations.list(filter, order, limit, after))
     return filter.status === 'pending' ? stillPending(page) : page
   }
 
   /** What waits for a person, without what may be large; see the store. */
   async function waiting(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
-    return stillPending(await readPage(() => store.waiting(limit, after)))
+    return stillPending(await readPage(() => store.confirmations.listPending(limit, after)))
   }
 
   async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {

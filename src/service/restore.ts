@@ -5,7 +5,7 @@ import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { endOpen } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
-import type { Copy, Found, Replaced } from '../store/restore.js'
+import type { Copy, Found, Replaced } from '../store/sqlite/restore.js'
 import type { Change, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { createPeople, type MadeKey } from './people.js'
@@ -65,12 +65,13 @@ function isStillGood({ id, replacedBy }: Key, { keys, lastTime }: Replaced, now:
 async function endConfirmations(store: Store, now: number): Promise<void> {
   for (;;) {
     // Whatever time could still change.
-    const open = await store.lapsed(Number.MAX_SAFE_INTEGER, batch)
+    const open = await store.confirmations.due(Number.MAX_SAFE_INTEGER, batch)
     if (open.length === 0) break
     await Promise.all(open.map((one) => commit(store, end(one, now))))
   }
-  const { unclaimed, claimed } = await store.executions()
-  if (unclaimed + claimed > 0 || (await store.open()).length > 0) throw new Error('not everything was ended')
+  const { unclaimed, claimed } = await store.confirmations.countExecutions()
+  if (unclaimed + claimed > 0 || (await store.confirmations.pendingDigests()).length > 0)
+    throw new Error('not everything was ended')
 }
 
 function end(found: Confirmation, now: number): Change {

@@ -69,8 +69,8 @@ export function createService(deps: ServiceDeps) {
       await startSubmitting()
       const expired = await startSweeping()
       if (deps.rules !== null) await noteRules(deps.rules)
-      const { count } = await store.pending(clock.now())
-      return { expired, pending: count, unsent: await store.unsent() }
+      const { count } = await store.confirmations.countPending(clock.now())
+      return { expired, pending: count, unsent: await store.deliveries.countUndelivered() }
     },
     stop,
     ...submitting,
@@ -95,7 +95,7 @@ export function createService(deps: ServiceDeps) {
       { id, ...attempt }: { actor: string; via: Via; id: string | null },
       about: Record<string, unknown>,
     ): Promise<void> {
-      const confirmationId = id !== null && (await store.standing(id)) !== undefined ? id : null
+      const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
       const change = rejection(refusal, { ...attempt, confirmationId, at: clock.now() }, about)
       if (change !== undefined) await store.commit(change)
     },
@@ -103,13 +103,13 @@ export function createService(deps: ServiceDeps) {
     async grants(limit: number, after: Cursor | null) {
       // One that is over now may have been used before.
       await store.settledBefore(clock.now())
-      const page = await store.grants(clock.now(), limit, after)
+      const page = await store.grants.list(clock.now(), limit, after)
       return { ...page, items: page.items.filter(grants.doesCount) }
     },
-    events: (after: number, limit: number, filter: EventFilter) => store.events(after, limit, filter),
-    lastSeq: () => store.lastSeq(),
-    pending: () => store.pending(clock.now()),
-    executions: () => store.executions(),
+    events: (after: number, limit: number, filter: EventFilter) => store.events.list(after, limit, filter),
+    lastSeq: () => store.events.lastSeq(),
+    pending: () => store.confirmations.countPending(clock.now()),
+    executions: () => store.confirmations.countExecutions(),
     listening: () => watch.count(),
     /** Answers everybody who waits with what there is; from now on nobody waits. */
     release: () => watch.stop(),

@@ -2,7 +2,7 @@
 // whitelist entries are written down as such. (Confirmations from the future are due, which the sweep writes down.)
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import type { Change, Cursor, Store } from '../store/store.js'
+import type { Change, Cursor, Page, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 
 const reason = 'it had ended before the clock was set back'
@@ -10,11 +10,11 @@ const reason = 'it had ended before the clock was set back'
 /** Once, at the start: in one process time never runs back. */
 export async function keepEnded(store: Store, clock: Clock): Promise<void> {
   const now = clock.now()
-  const latest = await store.lastTime()
+  const latest = await store.events.lastTime()
   if (now >= latest) return
   const hadEnded = ({ expiresAt }: { expiresAt: number | null }) =>
     expiresAt !== null && now < expiresAt && expiresAt <= latest
-  const keys = (await store.keys()).filter((key) => key.revokedAt === null && hadEnded(key))
+  const keys = (await store.keys.list()).filter((key) => key.revokedAt === null && hadEnded(key))
   const grants = (await liveGrants(store, now)).filter(hadEnded)
   const by = { actor: 'system:clock', via: 'system', at: now } as const
   // All at once: the first event after the setback is the latest time on record from then on.
@@ -39,7 +39,7 @@ export async function liveGrants(store: Store, now: number): Promise<Grant[]> {
   const found: Grant[] = []
   let place: Cursor | null = null
   do {
-    const page: Awaited<ReturnType<Store['grants']>> = await store.grants(now, 500, place)
+    const page: Page<Grant> = await store.grants.list(now, 500, place)
     found.push(...page.items)
     place = page.next
   } while (place !== null)

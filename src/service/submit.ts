@@ -14,7 +14,7 @@ import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { createOpen } from './open.js'
 import type { Grants } from './grants.js'
-import { keyOwner, keyReused } from './keyed.js'
+import { keyOwner, keyReused } from './idempotency.js'
 import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
@@ -79,7 +79,7 @@ export function createSubmit(deps: SubmitDeps) {
     const now = clock.now()
     const until = now - window.keptMs
     if (longestWindowMs <= window.keptMs) return
-    const asked = await store.asked(now - longestWindowMs)
+    const asked = await store.confirmations.askedSince(now - longestWindowMs)
     const hits = asked.map(({ action, at }) => ({ key: windowOf(action), at: Math.min(at, now) }))
     window.lengthen(
       longestWindowMs,
@@ -152,7 +152,7 @@ export function createSubmit(deps: SubmitDeps) {
       const { id: confirmationId } = answer.confirmation
       const at = clock.now()
       change.writes.push({
-        kind: 'keyed',
+        kind: 'idempotency',
         record: { caller: callerOf(ruled), key: key!, fingerprint, confirmationId, at },
       })
     }
@@ -199,7 +199,7 @@ export function createSubmit(deps: SubmitDeps) {
   async function findGrant({ submission, terms, isProven }: Ruled, { uses }: Plan, now: number) {
     if (!terms.mayWhitelist) return undefined
     const { action, sessionKey, requester, details } = submission
-    const found = await store.grantsFor(action, sessionKey, details, now)
+    const found = await store.grants.covering(action, sessionKey, details, now)
     const mayDecide = (name: string) =>
       (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
     const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
@@ -245,7 +245,7 @@ export function createSubmit(deps: SubmitDeps) {
       }
     }
     if (limits.denialHoldsMs > 0) {
-      const denied = await store.denied(digest, now - limits.denialHoldsMs)
+      const denied = await store.confirmations.lastDenied(digest, now - limits.denialHoldsMs)
       if (denied !== undefined) {
         const answer = deniedBefore(denied, limits.denialHoldsMs, now)
         const attempt = { actor: requester, at: now, via, confirmationId: denied.id }
@@ -270,7 +270,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   async function findAlike(held: Confirmation, planned: Plan): Promise<Confirmation | undefined> {
     for (const id of open.alike(held.digest)) {
-      const one = planned.held.get(id) ?? (await store.confirmation(id))
+      const one = planned.held.get(id) ?? (await store.confirmations.get(id))
       const isWaiting = one !== undefined && asOf(one, held.createdAt).resolution === null
       if (isWaiting && one.description === held.description) return one
     }
@@ -279,8 +279,8 @@ export function createSubmit(deps: SubmitDeps) {
 
   async function recall(ruled: Ruled, key: string): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
     const { limits } = ruled
-    const keyed = await store.keyed(callerOf(ruled), key)
-    const confirmation = keyed && (await store.confirmation(keyed.confirmationId))
+    const keyed = await store.idempotency.get(callerOf(ruled), key)
+    const confirmation = keyed && (await store.confirmations.get(keyed.confirmationId))
     if (keyed === undefined || confirmation === undefined) return undefined
     const rate = { ...window.peek(windowOf(confirmation.action), clock.now(), limits.rate), ...limits.rate }
     return { fingerprint: keyed.fingerprint, submitted: { confirmation, rate, isReplay: true } }

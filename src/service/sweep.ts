@@ -16,7 +16,7 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
   const alarm = createAlarm(clock, async () => {
     try {
       await sweep()
-      return await store.nextDue()
+      return await store.confirmations.nextDue()
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return clock.now() + retryMs
@@ -32,15 +32,15 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
   /** Answers how many expired while nobody was there to write it down. */
   async function start(): Promise<number> {
     // In one process time never runs back, so what comes from the future was there before.
-    const expired = (await settleAll((limit) => store.ahead(clock.now(), limit))) + (await sweep())
-    const next = await store.nextDue()
+    const expired = (await settleAll((limit) => store.confirmations.ahead(clock.now(), limit))) + (await sweep())
+    const next = await store.confirmations.nextDue()
     if (next !== undefined) alarm.by(next)
     return expired
   }
 
   /** Writes down what has lapsed; one sweep at a time serves whoever asks. Answers how many that were. */
   function sweep(): Promise<number> {
-    sweeping ??= settleAll((limit) => store.lapsed(clock.now(), limit)).finally(() => (sweeping = null))
+    sweeping ??= settleAll((limit) => store.confirmations.due(clock.now(), limit)).finally(() => (sweeping = null))
     return sweeping
   }
 

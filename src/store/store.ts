@@ -1,7 +1,7 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
 import type { Key, Link, Person } from '../access/key.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
-import type { ChannelName, Confirmation, Delivery, KeyedRequest, Status } from '../core/model.js'
+import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Status } from '../core/model.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -15,8 +15,8 @@ export type Write =
   | { kind: 'person'; expect: number | 'absent'; record: Person }
   | { kind: 'key'; expect: number | 'absent'; record: Key }
   | { kind: 'link'; expect: number | 'absent'; record: Link }
-  /** Idempotency keys are only ever added; a conflict if the caller has used it before. */
-  | { kind: 'keyed'; record: KeyedRequest }
+  /** Only ever added; a conflict if the caller has used the key before. */
+  | { kind: 'idempotency'; record: IdempotencyRecord }
 
 /** What happens together or not at all. There is no change without an event. */
 export interface Change {
@@ -42,7 +42,7 @@ export interface ConfirmationFilter {
   until?: number | undefined
 }
 
-export interface Standing {
+export interface ConfirmationBrief {
   requester: string
   isResolved: boolean
   createdAt: number
@@ -104,87 +104,98 @@ export interface Store {
   /** Calls the listener after each commit, in commit order, before the committer resumes. */
   subscribe(listener: (committed: Committed) => void): () => void
 
-  confirmation(id: string): Promise<Confirmation | undefined>
-  /** As much of it as whoever waits must know: small, however large the confirmation is. */
-  standing(id: string): Promise<Standing | undefined>
-  /** `deadline`: pending ones, the next to lapse first. `newest`: the latest created first. */
-  confirmations(
+  confirmations: Confirmations
+  grants: Grants
+  deliveries: Deliveries
+  events: Events
+  /** What this caller has sent with this Idempotency-Key. */
+  idempotency: { get(caller: string, key: string): Promise<IdempotencyRecord | undefined> }
+  /** Everyone who ever had a key or is known by a chat. */
+  people: { list(): Promise<Person[]> }
+  /** Every key there ever was. */
+  keys: { list(): Promise<Key[]> }
+  links: { get(hash: string): Promise<Link | undefined> }
+
+  /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
+  secret(): Promise<string>
+  /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
+  probe(): Promise<void>
+  /** Commits what is queued and lets go of the database. */
+  close(): Promise<void>
+}
+
+export interface Confirmations {
+  get(id: string): Promise<Confirmation | undefined>
+  /** As much of it as a waiter must know: small, however large the confirmation is. */
+  brief(id: string): Promise<ConfirmationBrief | undefined>
+  /** `deadline`: pending ones, the next to expire first. `newest`: the latest created first. */
+  list(
     filter: ConfirmationFilter,
     order: 'deadline' | 'newest',
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>>
   /**
-   * Pending ones for a list that people look through, the next to lapse first: their details are left out, and long
+   * Pending ones for a list that people look through, the next to expire first: their details are left out, and long
    * descriptions are empty, so that a few large ones do not fill a page.
    */
-  waiting(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
-  /** Those that are due at `now` (see `dueAt`); fewer when they are large. */
-  lapsed(now: number, limit: number): Promise<Confirmation[]>
+  listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
+  /** Those that are due at `now` (see `dueAt`), the longest due first; fewer when they are large. */
+  due(now: number, limit: number): Promise<Confirmation[]>
+  /** When the next one is due. */
+  nextDue(): Promise<number | undefined>
   /**
-   * Pending ones that were created after `now` and approvals from after it: written before the clock was set back. Looks
+   * Those that have a due time and were created, or approved, after `now`: written before the clock was set back. Looks
    * through everything that is unfinished.
    */
   ahead(now: number, limit: number): Promise<Confirmation[]>
-  /** When the next one is due. */
-  nextDue(): Promise<number | undefined>
-  /** Pending ones that have not lapsed at `now`, and when the longest waiting of them was created. */
-  pending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
+  /** Pending ones that are not due at `now`, and when the oldest of them was created. */
+  countPending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
   /**
    * How many approvals may still be claimed; how many that were claimed have still to be reported, in time and overdue.
    * Of the overdue ones, which may stay so for ever, at most 1000 are counted.
    */
-  executions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
-  /** What waits for a person, as much as is needed to know it again. */
-  open(): Promise<{ id: string; requester: string; digest: string }[]>
+  countExecutions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
+  /** Pending ones, as much as is needed to know them again. */
+  pendingDigests(): Promise<{ id: string; requester: string; digest: string }[]>
   /** The latest denial of what has this digest, if it is from after `since`. */
-  denied(digest: string, since: number): Promise<Confirmation | undefined>
-  /** What this caller has sent with this key. */
-  keyed(caller: string, key: string): Promise<KeyedRequest | undefined>
+  lastDenied(digest: string, since: number): Promise<Confirmation | undefined>
   /** Action and time of everything that a person was asked since then, oldest first. */
-  asked(since: number): Promise<{ action: string; at: number }[]>
+  askedSince(since: number): Promise<{ action: string; at: number }[]>
+}
 
+export interface Grants {
+  get(id: string): Promise<Grant | undefined>
+  /** The grant of exactly this scope, live or not. */
+  ofScope(scope: Scope): Promise<Grant | undefined>
   /**
    * The live grants on this action, for everyone and for this session, that ask for exactly these details (JSON text) or
    * for none.
    */
-  grantsFor(action: string, sessionKey: string, details: string | null, now: number): Promise<Grant[]>
-  /** The grant of exactly this scope, live or not. */
-  grantOf(scope: Scope): Promise<Grant | undefined>
-  grant(id: string): Promise<Grant | undefined>
+  covering(action: string, sessionKey: string, details: string | null, now: number): Promise<Grant[]>
   /** Live grants, the newest first. */
-  grants(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
+  list(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
+}
 
-  /** Everyone who ever had a key or is known by a chat, and every key there ever was. */
-  people(): Promise<Person[]>
-  keys(): Promise<Key[]>
-  link(hash: string): Promise<Link | undefined>
-
-  deliveries(confirmationId: string): Promise<Delivery[]>
+export interface Deliveries {
+  of(confirmationId: string): Promise<Delivery[]>
   /** A channel's unfinished deliveries whose time has come, but for these destinations, the longest due first. */
-  dueDeliveries(channel: ChannelName, now: number, limit: number, except: string[]): Promise<Due[]>
+  due(channel: ChannelName, now: number, limit: number, except: string[]): Promise<Due[]>
   /** When the channel's next delivery after `now` is due. */
-  nextDelivery(channel: ChannelName, now: number): Promise<number | undefined>
-  /** How many deliveries are unfinished. */
-  unsent(): Promise<number>
+  nextDue(channel: ChannelName, now: number): Promise<number | undefined>
+  countUndelivered(): Promise<number>
+}
 
+export interface Events {
   /**
    * Events after this number, in order. A page is bounded in events, in bytes (but for its first event) and in what is
    * looked through to find them.
    */
-  events(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
+  list(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
   /** The number of the last event; 0 before the first. */
   lastSeq(): Promise<number>
   /** The latest time on record, by the clock as it last ran; 0 before the first event. */
   lastTime(): Promise<number>
-
-  /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
-  secret(): Promise<string>
-
-  /** Writes something durably. Throws StoreUnavailable if that is not possible now. */
-  probe(): Promise<void>
-  /** Commits what is queued and lets go of the database. */
-  close(): Promise<void>
 }
 
 /** The database cannot be written or read now: full, read-only, failing. Nothing was changed. */

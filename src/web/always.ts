@@ -71,9 +71,9 @@ export function alwaysFields(confirmation: Confirmation, entered: Partial<Record
 }
 
 function fieldsOf({ field, topic, options }: Question, entered: string | undefined, isOpen: boolean): Markup {
-  return html`<fieldset ${isOpen ? html`aria-describedby="flaw-${field}"` : null}>
+  return html`<fieldset ${isOpen ? html`aria-describedby="${field}-problem"` : null}>
     <legend>Always: ${topic}?</legend>
-    ${isOpen ? html`<p class="flaw" id="flaw-${field}"><span class="mark" aria-hidden="true">!</span> Choose one of these.</p>` : null}
+    ${isOpen ? html`<p class="field-problem" id="${field}-problem"><span class="mark" aria-hidden="true">!</span> Choose one of these.</p>` : null}
     ${options.map(
       ({ value, label }) =>
         html`<label class="option">

@@ -8,7 +8,7 @@ export function stillNeeded({ terms: { seats }, votes }: Pick<Confirmation, 'ter
   const approvers = votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
   const empty = emptySeats(seats, (person) => approvers.includes(person))
   if (empty.length === 0) return null
-  // Whoever is in several groups may take another seat yet, so one more of either group would do.
+  // A person in several groups may take another seat yet, so one more of either group would do.
   const helpful = seats.filter(({ group }) => {
     const withOneMore = seats.map((seat) => (seat.group === group ? { ...seat, members: [...seat.members, ''] } : seat))
     return emptySeats(withOneMore, (person) => person === '' || approvers.includes(person)).length < empty.length
@@ -29,11 +29,11 @@ export function bringsFurther({ terms, votes }: Confirmation, by: string): boole
 }
 
 /** What somebody is told whose approval stands while more are needed; null for everyone else. */
-export function recordedApproval(confirmation: Confirmation, by: string, isProven: boolean): string | null {
+export function recordedApproval(confirmation: Confirmation, by: string, isVerified: boolean): string | null {
   const { votes, resolution, terms } = confirmation
   if (resolution !== null || !votes.some((vote) => vote.by === by && vote.verdict === 'approve')) return null
   const given = approvalsGiven(confirmation)
-  const whose = isProven ? 'Your approval' : 'An approval from this page'
+  const whose = isVerified ? 'Your approval' : 'An approval from this page'
   const others = terms.approvals - given === 1 ? 'Somebody else' : `${terms.approvals - given} others`
   const next = stillNeeded(confirmation) ?? `${others} must approve too.`
   return `${whose} is recorded: ${given} of ${terms.approvals}. ${next}`

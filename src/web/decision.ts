@@ -5,16 +5,16 @@ import { approvalsGiven } from '../core/vote.js'
 import { alwaysFields, anyBehalf, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
-import { flawBeside, noticeToRead } from './notice.js'
+import { problemBeside, noticeToRead } from './notice.js'
 import { countdown, moment } from './time.js'
 
 export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
   action: string
   csrf: string
-  /** Whose decision it would be, and whether that is proven. */
+  /** Whose decision it would be, and whether that is verified. */
   by: string
-  isProven: boolean
+  isVerified: boolean
   /** A sentence, where they may deny and no more. */
   whyNotApprove: string | null
   /** What was entered, when it is shown again. */
@@ -27,7 +27,7 @@ export interface DecisionForm {
 }
 
 /** Why a decision was not taken, and which field of the form that is about, if one. */
-export interface Problem {
+export interface FormProblem {
   kind: 'problem'
   text: string
   field?: 'typed' | 'reason'
@@ -48,12 +48,12 @@ export function decisionForm(
   form: DecisionForm,
   now: number,
   otherWay: Markup | null,
-  problem: Problem | null,
+  problem: FormProblem | null,
 ): Markup {
   const { terms, action, digest, deadline } = confirmation
   const { whyNotApprove } = form
   const general = problem !== null && problem.field === undefined ? problem : null
-  const flawOf = (field: 'typed' | 'reason') => (problem?.field === field ? problem.text : null)
+  const problemOf = (field: 'typed' | 'reason') => (problem?.field === field ? problem.text : null)
   const mayApprove = whyNotApprove === null
   const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
   const choices = choicesFor(confirmation, form)
@@ -77,8 +77,8 @@ export function decisionForm(
         ${choices.map((choice) => radio(choice, form.verdict))}
       </fieldset>
       ${choices.some(({ verdict }) => verdict === 'approve_always') ? alwaysFields(confirmation, asEntered(form)) : null}
-      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '', flawOf('typed')) : null}
-      ${reasonField(reasonFor, !mayApprove, form.reason ?? '', flawOf('reason'))}
+      ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '', problemOf('typed')) : null}
+      ${reasonField(reasonFor, !mayApprove, form.reason ?? '', problemOf('reason'))}
       <button type="submit" id="send">Send decision</button>
     </form>
   </section>`
@@ -93,12 +93,12 @@ function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
   return form.whyNotApprove === null ? [...approvalsFor(confirmation, form), deny] : [deny]
 }
 
-function approvalsFor(confirmation: Confirmation, { by, isProven }: DecisionForm): Choice[] {
+function approvalsFor(confirmation: Confirmation, { by, isVerified }: DecisionForm): Choice[] {
   const { terms, sessionKey, requester } = confirmation
   const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
-      const whose = isProven ? requester : null
+      const whose = isVerified ? requester : null
       const remembered = { scope: 'session', requester: whose, expiresAt: null, isExact: false } as const
       choices.push({
         verdict: 'approve_session',
@@ -155,8 +155,8 @@ function radio({ verdict, title, effect }: Choice, entered: string | undefined):
   </label>`
 }
 
-function typedField(action: string, entered: string, flaw: string | null): Markup {
-  const { told, attributes } = flawBeside('typed', flaw)
+function typedField(action: string, entered: string, problem: string | null): Markup {
+  const { told, attributes } = problemBeside('typed', problem)
   return html`<div class="field">
     <label for="typed">To approve, type the name of the action</label>
     <p class="hint" id="typed-hint">It is <code>${writtenLine(action)}</code>. Leave this empty to deny.</p>
@@ -177,8 +177,8 @@ function typedField(action: string, entered: string, flaw: string | null): Marku
   </div>`
 }
 
-function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string, flaw: string | null): Markup {
-  const { told, attributes } = flawBeside('reason', flaw)
+function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string, problem: string | null): Markup {
+  const { told, attributes } = problemBeside('reason', problem)
   const isAlways = reasonFor.includes('deny') && (isDenyOnly || reasonFor.includes('approve'))
   const need = isAlways ? 'required' : reasonFor.length > 0 ? `required to ${reasonFor[0]!}` : 'optional'
   // The parser drops a line break right after the tag, so one is given to it.

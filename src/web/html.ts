@@ -1,5 +1,8 @@
 // Markup: a template that escapes whatever stands in it, and what others wrote with its hidden characters made visible.
-import { breakMark, counted, numbered, piecesOf, sayGap, sayHidden, sayLength } from '../core/text.js'
+import { breakMark } from '../core/character.js'
+import { counted, numbered, sayLength } from '../core/length.js'
+import { piecesOf } from '../core/pieces.js'
+import { sayGap, sayHidden } from '../core/visible.js'
 
 export class Markup {
   readonly html: string

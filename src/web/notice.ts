@@ -8,17 +8,19 @@ export function notice(kind: 'problem' | 'done', text: string): Markup {
   </div>`
 }
 
-/** A problem on a page that was asked for something else: whoever loads it is led there. */
+/** A problem on a page that was asked for something else: the reader is led there. */
 export function noticeToRead(text: string): Markup {
   return html`<div id="problem" tabindex="-1" autofocus>${notice('problem', text)}</div>`
 }
 
 /** What is wrong with a field, and what the field says of itself then: that it is, where that is told, and look here. */
-export function flawBeside(field: string, text: string | null): { told: Markup | null; attributes: Markup } {
+export function problemBeside(field: string, text: string | null): { told: Markup | null; attributes: Markup } {
   const hint = `${field}-hint`
   if (text === null) return { told: null, attributes: html` aria-describedby="${hint}"` }
   return {
-    told: html`<p class="flaw" id="${field}-flaw"><span class="mark" aria-hidden="true">!</span> ${written(text)}</p>`,
-    attributes: html` aria-invalid="true" aria-describedby="${field}-flaw ${hint}" autofocus`,
+    told: html`<p class="field-problem" id="${field}-problem">
+      <span class="mark" aria-hidden="true">!</span> ${written(text)}
+    </p>`,
+    attributes: html` aria-invalid="true" aria-describedby="${field}-problem ${hint}" autofocus`,
   }
 }

@@ -11,13 +11,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'
-import { migrations } from '../../src/store/migrations.js'
-import { openSqliteStore } from '../../src/store/sqlite.js'
-import { onThisThread } from '../../src/store/writing.js'
+import { migrate } from '../../src/store/sqlite/database.js'
+import { migrations } from '../../src/store/sqlite/migrations.js'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
+import { onThisThread } from '../../src/store/sqlite/writing.js'
 import { launch, run, start } from '../e2e/program.js'
 import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
 
@@ -170,7 +171,7 @@ async function tell(t: Test): Promise<{ built: Built; story: Story }> {
   const once = { ...bearer(bot.key), 'idempotency-key': 'claim-1' }
   t.equal((await built.call('POST', `/confirm/${claimed}/claim`, {}, once)).status, 200)
   t.equal((await alice('POST', '/whitelist', { action: 'ping' })).status, 201)
-  const confirmation = await built.store.confirmation(pending)
+  const confirmation = await built.store.confirmations.get(pending)
   const link = await built.service.makeLink(confirmation!, 'telegram:1', 'telegram')
   const backup = await backUp(t, built.dbPath)
   const keys = { root: root.key, alice: alice.key, bot: bot.key }
@@ -192,7 +193,7 @@ t.test('a restore ends what could still let something pass, and what was claimed
   const late = await giveKeys(built, { late: 'operator' })
   const aliceId = keys.alice.split('_')[1]!
   await built.service.people.revokeKey(aliceId, { actor: 'test', via: 'local' })
-  const before = await built.store.lastSeq()
+  const before = await built.store.events.lastSeq()
   t.match(await order(dbPath, 'restore', backup), { code: 1, stderr: /in use by another Holdpoint/ })
   await built.stop()
   const restored = await order(dbPath, 'restore', backup)
@@ -459,9 +460,7 @@ t.test('a database that another program has open is not replaced under it', asyn
 t.test('a backup of an older schema is brought up to date', async (t) => {
   const file = join(temporaryFolder(t), 'old.db')
   const old = new Database(file)
-  old.pragma('application_id = 1215261796')
-  old.exec(migrations[0]!)
-  old.pragma('user_version = 1')
+  migrate(old, 1)
   old.exec(`INSERT INTO confirmations (arrival, id, version, status, timeout_seconds, created_at, deadline, resolved_by,
     action, requester, session_key, description, details)
     VALUES (1, 'c1', 1, 'pending', 300, ${t0}, ${t0 + 300_000}, '', 'a', 'bot', '', 'd', '{}')`)

@@ -1,7 +1,7 @@
 // kill -9 in the middle of everything, again and again on the same file: what was answered is there, once.
 import { join } from 'node:path'
 import t from 'tap'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import { temporaryFolder } from '../support.js'
 import { createRandom, type Program, start } from './program.js'
 

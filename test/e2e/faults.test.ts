@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { carryOut } from '../../src/cli/order.js'
 import { readInvocation } from '../../src/config.js'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import { build, temporaryFolder } from '../support.js'
 import { type Program, run, start } from './program.js'
 

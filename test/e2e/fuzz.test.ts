@@ -2,7 +2,7 @@
 import t from 'tap'
 import { z } from 'zod'
 import { problem, stateProblem } from '../../src/routes/answers.js'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? 20260101)

@@ -1,7 +1,7 @@
 // What outlives the process, and what time does while it is away.
 import { join } from 'node:path'
 import t from 'tap'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import { temporaryFolder, until } from '../support.js'
 import { start } from './program.js'
 

@@ -1,7 +1,7 @@
 // How it ends: what is under way is finished, nothing new is taken, nobody can hold it up.
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import { until } from '../support.js'
 import { dial, httpRequest, start } from './program.js'
 

@@ -430,7 +430,7 @@ t.test('a dead host costs the history no more than its attempts, however many ar
   await built.call('POST', '/whitelist', { action: 'ping' })
   const item = { action: 'ping', description: 'x', callback_url: `http://127.0.0.1:${port}/` }
   await built.call('POST', '/confirm/batch', { items: Array.from({ length: 100 }, () => item) })
-  const failures = async () => (await built.store.events(0, 5000, { types: ['notify_failed'] })).events
+  const failures = async () => (await built.store.events.list(0, 5000, { types: ['notify_failed'] })).events
   for (let minute = 0; minute < 30; minute++) await built.clock.advance(60_000)
   const found = await failures()
   t.ok(found.length < 100, `${found.length} events in half an hour`)

@@ -157,9 +157,12 @@ t.test('a database that cannot be read is asked again a second later', async (t)
   const built = await withTelegram(t, {
     wrapStore: (store) => ({
       ...store,
-      async dueDeliveries(...args) {
-        if ((outages -= 1) >= 0) outage()
-        return store.dueDeliveries(...args)
+      deliveries: {
+        ...store.deliveries,
+        async due(...args) {
+          if ((outages -= 1) >= 0) outage()
+          return store.deliveries.due(...args)
+        },
       },
     }),
   })
@@ -226,13 +229,16 @@ t.test('stopping just as something falls due does not take it up', async (t) => 
   const built = await withTelegram(t, {
     wrapStore: (store) => ({
       ...store,
-      async dueDeliveries(...args) {
-        const due = await store.dueDeliveries(...args)
-        if (due.length > 0) {
-          asked += 1
-          await new Promise<void>((resolve) => (release = resolve))
-        }
-        return due
+      deliveries: {
+        ...store.deliveries,
+        async due(...args) {
+          const due = await store.deliveries.due(...args)
+          if (due.length > 0) {
+            asked += 1
+            await new Promise<void>((resolve) => (release = resolve))
+          }
+          return due
+        },
       },
     }),
   })

@@ -417,7 +417,7 @@ t.test('no token is found in the log, the deliveries or the events, whatever goe
   await built.submit({ timeout_seconds: 3600 })
   await until(async () => {
     await clock.advance(1000)
-    return (await built.store.unsent()) === 0
+    return (await built.store.deliveries.countUndelivered()) === 0
   })
   t.same(await states(built), { telegram: 'failed', discord: 'failed', log: 'sent' })
   const said = JSON.stringify([built.logged, await deliveries(built), await built.events()])
@@ -441,7 +441,7 @@ t.test('many submissions at once all go out, each once', async (t) => {
   const built = await withTelegram(t, { config: { rateLimit: 100 } })
   await Promise.all(Array.from({ length: 30 }, () => built.submit()))
   await until(() => built.telegram.messages.length >= 30)
-  await until(async () => (await built.store.unsent()) === 0)
+  await until(async () => (await built.store.deliveries.countUndelivered()) === 0)
   const ids = built.telegram.messages.map(({ text }) => /ID: (\S+)/.exec(text)![1])
   t.equal(new Set(ids).size, 30)
   t.equal(built.telegram.calls.length, 30)

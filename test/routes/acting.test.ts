@@ -1,5 +1,5 @@
 // What the digest binds is what is claimed; and an act whose answer was lost is not lost.
-import Database from '../../src/store/driver.js'
+import Database from '../../src/store/sqlite/driver.js'
 import t, { type Test } from 'tap'
 import { highRiskActions } from '../../src/policy/risk.js'
 import {
@@ -301,11 +301,12 @@ t.test('one key for two approvals at once is good for one of them', async (t) =>
 
 t.test('what was read before the claim and what was read after it fit together', async (t) => {
   const built = await approved(t)
-  const { confirmation: find } = built.store
+  const { confirmations } = built.store
+  const find = confirmations.get
   // The record is read, and then the first claim happens.
-  built.store.confirmation = async (id) => {
+  confirmations.get = async (id) => {
     const found = await find(id)
-    built.store.confirmation = find
+    confirmations.get = find
     await act(built, 'claim', 'k')
     return found
   }

@@ -324,8 +324,8 @@ t.test('a batch that could not be stored leaves nothing: no slot taken, no key, 
     t.match(body, { code: 'storage_unavailable', error: /nothing was changed/ })
   }
   control.isBroken = () => false
-  t.equal(await built.store.keyed('agent', 'k'), undefined)
-  t.equal(await built.store.keyed('agent', 'batch 0'), undefined)
+  t.equal(await built.store.idempotency.get('agent', 'k'), undefined)
+  t.equal(await built.store.idempotency.get('agent', 'batch 0'), undefined)
   t.equal((await built.call('GET', '/whitelist')).body.entries[0].uses, 0)
   t.equal(await count(built, 'submitted'), 0)
   t.same(codes(await submitAll(built, all, { 'idempotency-key': 'batch' })), [202, 200, 202, 400])
@@ -336,8 +336,11 @@ t.test('a database that fails in the middle of reading costs no slot either', as
   let reads = 0
   const wrapStore = (store: Store): Store => ({
     ...store,
-    grantsFor: (...args) =>
-      (reads += 1) === 3 ? Promise.reject(new StoreUnavailable('gone')) : store.grantsFor(...args),
+    grants: {
+      ...store.grants,
+      covering: (...args) =>
+        (reads += 1) === 3 ? Promise.reject(new StoreUnavailable('gone')) : store.grants.covering(...args),
+    },
   })
   const built = await build(t, { wrapStore, config: { rateLimit: 4 } })
   t.equal((await submitAll(built, items(4))).status, 503)

@@ -1,6 +1,6 @@
 // What happens around a deadline: who is told something is told what stands, however slow the disk is.
 import t, { type Test } from 'tap'
-import { onThisThread, type OpenWriting } from '../../src/store/writing.js'
+import { onThisThread, type OpenWriting } from '../../src/store/sqlite/writing.js'
 import { type Answer, type Built, build, type BuildOptions, settled } from '../support.js'
 
 /** A disk that begins to write only when it may. */

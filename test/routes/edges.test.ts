@@ -8,7 +8,7 @@ import { anyone, type Caller } from '../../src/access/role.js'
 import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
-import { createUnsent, limitUnsent } from '../../src/routes/guard.js'
+import { createBacklog, limitBacklog } from '../../src/routes/response-backlog.js'
 import { build, configFor, giveKeys, until, withKey } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
@@ -104,14 +104,14 @@ t.test('a batch counts as its items; one that is larger than what is left is ref
   const items = Array.from({ length: 6 }, (_, index) => ({ action: `a${index}`, description: 'd' }))
   const first = await bot('POST', '/confirm/batch', { items })
   t.equal(first.status, 200)
-  const before = await built.store.lastSeq()
+  const before = await built.store.events.lastSeq()
   const refused = await bot('POST', '/confirm/batch', { items })
   t.match(refused, {
     status: 429,
     body: { code: 'flood_limited', remaining: 3, window_seconds: 60, error: /3 are left, and each item counts/ },
   })
   t.equal(refused.headers['retry-after'], '60')
-  t.equal(await built.store.lastSeq(), before, 'nothing was done')
+  t.equal(await built.store.events.lastSeq(), before, 'nothing was done')
   t.equal(
     (await bot('POST', '/confirm/batch', { items: items.slice(0, 4) })).status,
     429,
@@ -121,7 +121,7 @@ t.test('a batch counts as its items; one that is larger than what is left is ref
   t.equal((await bot('GET', '/confirm')).status, 429)
   const decisions = first.body.results.map(({ body }: any) => ({ id: body.id, verdict: 'deny' }))
   t.match(await olga('POST', '/decisions', { decisions: [...decisions, ...decisions] }), { status: 429 })
-  t.match((await built.store.confirmation(decisions[0].id))!, { resolution: null })
+  t.match((await built.store.confirmations.get(decisions[0].id))!, { resolution: null })
   t.match(await olga('POST', '/decisions', { decisions }), { status: 200, body: { count: 6 } })
   await built.clock.advance(60_000)
   t.equal((await bot('POST', '/confirm/batch', { items })).status, 200)
@@ -355,7 +355,7 @@ t.test('large answers one behind the other give their room back when the connect
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const limits = { counted: 1000, total: 50_000_000 }
-  limitUnsent(app, createUnsent(limits), limits)
+  limitBacklog(app, createBacklog(limits), limits)
   app.get('/large', () => 'x'.repeat(10_000_000))
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -375,7 +375,7 @@ t.test('clients that do not read cannot make it hold more than a bounded amount'
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const limits = { counted: 1000, total: 50_000_000 }
-  limitUnsent(app, createUnsent(limits), limits)
+  limitBacklog(app, createBacklog(limits), limits)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/small', () => 'x')
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -405,11 +405,11 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = callers[String(request.headers.as)]!))
   const limits = { counted: 1000, total: 50_000_000 }
-  const unsent = createUnsent(limits)
-  limitUnsent(app, unsent, limits)
+  const backlog = createBacklog(limits)
+  limitBacklog(app, backlog, limits)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/patient', async (_request, reply) => {
-    await unsent.reserve(reply, 20_000_000)
+    await backlog.reserve(reply, 20_000_000)
     return 'x'.repeat(20_000_000)
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -425,11 +425,11 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   t.equal(await ask('operator'), 200)
   t.equal(await ask('anyone'), 200, 'nobody is an agent while it is open')
   const queuing = ask('agent', '/patient')
-  await until(() => unsent.queued() === 1)
+  await until(() => backlog.queued() === 1)
   t.equal(await ask('operator', '/patient'), 200, 'nor does anybody wait behind an agent')
   lazy.forEach((socket) => socket.destroy())
   t.equal(await queuing, 200)
-  t.equal(unsent.queued(), 0)
+  t.equal(backlog.queued(), 0)
   for (const as of ['operator', 'anyone']) await ignoreAs(as)
   t.equal(await ask('operator'), 429)
   t.equal(await ask('agent'), 200, 'and the other way round')

@@ -284,7 +284,7 @@ t.test('a stale approval is refused even if that was never written down', async 
   const clock = manualClock()
   const built = await approved(t, { clock: { ...clock, wake: () => () => {} } })
   await clock.advance(900_000)
-  t.equal((await built.store.confirmation('id-0001'))?.execution?.state, 'unclaimed')
+  t.equal((await built.store.confirmations.get('id-0001'))?.execution?.state, 'unclaimed')
   t.equal((await record(built)).execution, 'lapsed')
   await refuses(t, built, () => claim(built), { code: 'approval_expired', status: 'approved' })
 })
@@ -393,7 +393,7 @@ t.test('of many who report at once one stands', async (t) => {
 t.test('an approval that nobody claims is written down with nobody asking', async (t) => {
   const built = await approved(t)
   await built.clock.advance(900_000)
-  await until(async () => (await built.store.confirmation('id-0001'))?.execution?.state === 'lapsed')
+  await until(async () => (await built.store.confirmations.get('id-0001'))?.execution?.state === 'lapsed')
   t.match((await built.events()).at(-1), {
     type: 'lapsed',
     actor: 'system:timeout',
@@ -417,7 +417,7 @@ t.test('a claim that nobody reports is written down with nobody asking, and a la
   await built.clock.advance(119_999)
   t.equal((await record(built)).execution, 'claimed')
   await built.clock.advance(1)
-  await until(async () => (await built.store.confirmation('id-0001'))?.execution?.state === 'unreported')
+  await until(async () => (await built.store.confirmations.get('id-0001'))?.execution?.state === 'unreported')
   t.match((await built.events()).at(-1), {
     type: 'unreported',
     actor: 'system:timeout',
@@ -473,8 +473,8 @@ t.test('what went stale while the service was down is written down at its start'
   await first.stop()
   await first.clock.advance(7_200_000)
   const second = await restart(t, first)
-  t.equal((await second.store.confirmation('id-0001'))?.execution?.state, 'lapsed')
-  t.equal((await second.store.confirmation('id-0002'))?.execution?.state, 'unreported')
+  t.equal((await second.store.confirmations.get('id-0001'))?.execution?.state, 'lapsed')
+  t.equal((await second.store.confirmations.get('id-0002'))?.execution?.state, 'unreported')
   const news = (await second.events()).filter(({ actor }) => actor === 'system:timeout')
   t.same(news.map(({ type }) => type).sort(), ['lapsed', 'unreported'])
   t.equal(await executions(second, 'lapsed'), 1)

@@ -172,7 +172,7 @@ t.test('whoever writes the key first elsewhere wins, and no slot is lost over it
   const elsewhere = ({ writes, events }: Change): Change => ({
     writes: writes.map((write) => {
       if (write.kind === 'confirmation') return { ...write, record: { ...write.record, id: 'other' } }
-      if (write.kind === 'keyed' || write.kind === 'delivery')
+      if (write.kind === 'idempotency' || write.kind === 'delivery')
         return { ...write, record: { ...write.record, confirmationId: 'other' } } as typeof write
       return write
     }),
@@ -350,7 +350,7 @@ t.test('a key that could not be stored is not left behind, nor its slot taken', 
     t.equal(body.code, 'storage_unavailable')
   }
   broken = false
-  t.equal(await built.store.keyed('agent', 'key-1'), undefined)
+  t.equal(await built.store.idempotency.get('agent', 'key-1'), undefined)
   const held = await send(built, 'key-1', { ...payload, details: { other: 'payload' } })
   t.equal(held.status, 202)
   t.notOk(isReplay(held))
@@ -376,7 +376,9 @@ t.test('a store that cannot be read hands out nothing twice', async (t) => {
   let broken = false
   const wrapStore = (store: Store): Store => ({
     ...store,
-    keyed: (...args) => (broken ? Promise.reject(new StoreUnavailable('gone')) : store.keyed(...args)),
+    idempotency: {
+      get: (...args) => (broken ? Promise.reject(new StoreUnavailable('gone')) : store.idempotency.get(...args)),
+    },
   })
   const built = await build(t, { wrapStore, config: { rateLimit: 1 } })
   broken = true

@@ -775,17 +775,23 @@ t.test('what has begun while the service was open is not done once the first key
   }
   const wrapStore = (store: Store): Store => ({
     ...store,
-    async confirmation(id) {
-      await pass()
-      return store.confirmation(id)
+    confirmations: {
+      ...store.confirmations,
+      async get(id) {
+        await pass()
+        return store.confirmations.get(id)
+      },
     },
-    async grantsFor(...asked) {
-      await pass()
-      return store.grantsFor(...asked)
-    },
-    async grant(id) {
-      await pass()
-      return store.grant(id)
+    grants: {
+      ...store.grants,
+      async covering(...asked) {
+        await pass()
+        return store.grants.covering(...asked)
+      },
+      async get(id) {
+        await pass()
+        return store.grants.get(id)
+      },
     },
   })
   const grantId = async ({ call }: Built) => (await call('POST', '/whitelist', { action: 'tag' })).body.id as string

@@ -10,7 +10,7 @@ import { type Api, useZod } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { anyone } from '../../src/access/role.js'
 import type { Auth } from '../../src/routes/auth.js'
-import { createUnsent } from '../../src/routes/guard.js'
+import { createBacklog } from '../../src/routes/response-backlog.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import {
@@ -258,7 +258,7 @@ t.test("an agent's stream does not tell when somebody else was refused", async (
   await until(() => stream.events().length === 2)
   const before = stream.text()
   t.equal((await eve('GET', `/confirm/${id}`)).status, 404)
-  await until(async () => (await built.store.events(0, 500, { types: ['rejected'] })).events.length === 1)
+  await until(async () => (await built.store.events.list(0, 500, { types: ['rejected'] })).events.length === 1)
   await bot('POST', `/confirm/${id}/cancel`)
   await until(() => stream.isOver())
   const [, ...since] = stream.text().split(before)
@@ -396,7 +396,7 @@ async function serveStreams(t: Test, built: Built, limits: Partial<typeof stream
   const auth = { isStillGood: () => true } as unknown as Auth
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = anyone))
-  streamRoutes(app, built.service, auth, createUnsent({ counted: 1000, total }), { ...streamLimits, ...limits })
+  streamRoutes(app, built.service, auth, createBacklog({ counted: 1000, total }), { ...streamLimits, ...limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port
 }

@@ -249,7 +249,7 @@ t.test('answers write what a terminal would obey or not show as escapes: the sam
   })
   t.equal(problem.statusCode, 400)
   t.notMatch(problem.body, unseen)
-  const stored = (await built.store.confirmation(id))!
+  const stored = (await built.store.confirmations.get(id))!
   t.equal(stored.description, nasty.trim(), 'what is stored is what was sent')
 })
 

@@ -205,12 +205,15 @@ t.test('a decision between the look and the sleep is not missed', async (t) => {
   let between = async () => {}
   const wrapStore = (store: Store): Store => ({
     ...store,
-    async standing(id) {
-      const found = await store.standing(id)
-      const run = between
-      between = async () => {}
-      await run()
-      return found
+    confirmations: {
+      ...store.confirmations,
+      async brief(id) {
+        const found = await store.confirmations.brief(id)
+        const run = between
+        between = async () => {}
+        await run()
+        return found
+      },
     },
   })
   const built = await build(t, { wrapStore })

@@ -7,9 +7,9 @@ t.test('a confirmation expires on time with nobody asking, and that is on record
   const { submit, store, clock, events } = await build(t)
   await submit({ timeout_seconds: 30 })
   await clock.advance(29_999)
-  t.equal((await store.confirmation('id-0001'))?.resolution, null)
+  t.equal((await store.confirmations.get('id-0001'))?.resolution, null)
   await clock.advance(1)
-  await until(async () => (await store.confirmation('id-0001'))?.resolution !== null)
+  await until(async () => (await store.confirmations.get('id-0001'))?.resolution !== null)
   t.match((await events()).at(-1), {
     type: 'expired',
     actor: 'system:timeout',
@@ -162,10 +162,10 @@ t.test('expiry waits for the database to come back, and reads are true meanwhile
   await clock.advance(31_000)
   t.equal((await call('GET', '/confirm/id-0001')).body.status, 'expired')
   t.equal((await call('GET', '/audit')).body.entries[0].status, 'expired')
-  t.equal((await store.confirmation('id-0001'))?.resolution, null)
+  t.equal((await store.confirmations.get('id-0001'))?.resolution, null)
   broken = false
   await clock.advance(2000)
-  t.equal((await store.confirmation('id-0001'))?.resolution?.status, 'expired')
+  t.equal((await store.confirmations.get('id-0001'))?.resolution?.status, 'expired')
 })
 
 t.test('a decision that loses a race learns what stands; one that loses every race changes nothing', async (t) => {

@@ -8,7 +8,7 @@ import type BetterSqlite3 from 'better-sqlite3'
 const folder = isMainThread ? process.argv[2] : (workerData as string | undefined)
 const Database =
   folder === undefined
-    ? (await import('../../src/store/driver.js')).default
+    ? (await import('../../src/store/sqlite/driver.js')).default
     : (createRequire(import.meta.url)(folder) as typeof BetterSqlite3)
 
 /**

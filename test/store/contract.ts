@@ -5,7 +5,7 @@ import type { NewEvent } from '../../src/audit/event.js'
 import { asOf, claim, hold, report, resolve } from '../../src/core/confirmation.js'
 import { type Confirmation, defaultTerms, type Delivery, type Terms } from '../../src/core/model.js'
 import { castVote } from '../../src/core/vote.js'
-import type { Change, Committed, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
+import type { Change, Committed, ConfirmationFilter, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
 
 const event = (confirmationId: string | null = null): NewEvent => ({
@@ -115,10 +115,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const store = await open(t)
     const record = confirmation('c1')
     t.match(await store.commit(insert(record)), { events: [{ seq: 1, confirmationId: 'c1' }] })
-    t.same(await store.confirmation('c1'), record)
-    t.equal(await store.confirmation('c2'), undefined)
+    t.same(await store.confirmations.get('c1'), record)
+    t.equal(await store.confirmations.get('c2'), undefined)
     await store.commit(approve(record, 'alice'))
-    t.same((await store.confirmation('c1'))?.resolution, {
+    t.same((await store.confirmations.get('c1'))?.resolution, {
       status: 'approved',
       by: 'alice',
       at: 2000,
@@ -141,9 +141,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       events: [event()],
     }
     t.equal(await store.commit(stale), 'conflict')
-    t.equal(await store.confirmation('c2'), undefined)
-    t.same(await store.deliveries('c2'), [])
-    t.equal((await store.events(0, 10)).events.length, 1)
+    t.equal(await store.confirmations.get('c2'), undefined)
+    t.same(await store.deliveries.of('c2'), [])
+    t.equal((await store.events.list(0, 10)).events.length, 1)
   })
 
   t.test('of many changes that expect the same version, exactly one is committed', async (t) => {
@@ -153,7 +153,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit(approve(record, `p${i}`))))
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
     const winner = outcomes.findIndex((outcome) => outcome !== 'conflict')
-    t.equal((await store.confirmation('c1'))?.resolution?.by, `p${winner}`)
+    t.equal((await store.confirmations.get('c1'))?.resolution?.by, `p${winner}`)
   })
 
   t.test('one change that cannot be written does not take its neighbours down', async (t) => {
@@ -168,10 +168,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       results.map(({ status }) => status),
       ['fulfilled', 'rejected', 'fulfilled'],
     )
-    t.ok(await store.confirmation('c1'))
-    t.ok(await store.confirmation('c2'))
-    t.equal(await store.confirmation('bad'), undefined)
-    t.equal((await store.events(0, 10)).events.length, 2)
+    t.ok(await store.confirmations.get('c1'))
+    t.ok(await store.confirmations.get('c2'))
+    t.equal(await store.confirmations.get('bad'), undefined)
+    t.equal((await store.events.list(0, 10)).events.length, 2)
   })
 
   t.test(
@@ -193,16 +193,16 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       stop()
       await store.commit(insert(confirmation('after')))
       t.equal(told.length, 40)
-      const { events: read, upTo, more } = await store.events(10, 5)
+      const { events: read, upTo, more } = await store.events.list(10, 5)
       t.same(
         read.map(({ seq }) => seq),
         [11, 12, 13, 14, 15],
       )
       t.equal(read[0]?.data, '{"note":"x"}')
       t.same({ upTo, more }, { upTo: 15, more: true })
-      t.match(await store.events(36, 5), { upTo: 41, more: false })
-      t.same(await store.events(41, 5), { events: [], upTo: 41, more: false })
-      t.equal(await store.lastSeq(), 41)
+      t.match(await store.events.list(36, 5), { upTo: 41, more: false })
+      t.same(await store.events.list(41, 5), { events: [], upTo: 41, more: false })
+      t.equal(await store.events.lastSeq(), 41)
     },
   )
 
@@ -213,11 +213,11 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g3', { sessionKey: 's1' }) }))
     await store.commit(change({ kind: 'use', grantId: 'g1', count: 1 }))
     await store.commit(change({ kind: 'grant', expect: 1, record: grant('g1', { version: 2, reason: 'r', uses: 0 }) }))
-    t.match(await store.grant('g1'), { uses: 1, reason: 'r', version: 2 })
+    t.match(await store.grants.get('g1'), { uses: 1, reason: 'r', version: 2 })
     await store.commit(change({ kind: 'grant', expect: 2, record: grant('g4', { version: 3 }) }))
-    t.match(await store.grant('g4'), { uses: 0 })
-    t.equal(await store.grant('g1'), undefined)
-    const ids = async (key: string) => (await store.grantsFor('send_mail', key, '{}', 1000)).map(({ id }) => id)
+    t.match(await store.grants.get('g4'), { uses: 0 })
+    t.equal(await store.grants.get('g1'), undefined)
+    const ids = async (key: string) => (await store.grants.covering('send_mail', key, '{}', 1000)).map(({ id }) => id)
     t.same(await ids('s1'), ['g4', 'g3'])
     t.same(await ids('s2'), ['g4'])
     t.same(await ids(''), ['g4'])
@@ -241,11 +241,11 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         await store.commit(change({ kind: 'grant', expect: 'absent', record: { ...record, id: 'x' } })),
         'conflict',
       )
-      t.same(await store.grantOf(record), record)
+      t.same(await store.grants.ofScope(record), record)
     }
-    t.equal(await store.grantOf(grant('', { when: '{"a":3}' })), undefined)
+    t.equal(await store.grants.ofScope(grant('', { when: '{"a":3}' })), undefined)
     const ids = async (details: string | null) =>
-      (await store.grantsFor('send_mail', 's', details, 1000)).map(({ id }) => id).sort()
+      (await store.grants.covering('send_mail', 's', details, 1000)).map(({ id }) => id).sort()
     t.same(await ids('{"b": [], "a": 1}'), ['g0', 'g1', 'g2', 'g3', 'g5', 'g6'], 'in whatever order they are written')
     t.same(await ids('{}'), ['g0', 'g1', 'g2', 'g3', 'g4'])
     t.same(await ids('{"a":1}'), ['g0', 'g1', 'g2', 'g3'])
@@ -258,10 +258,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     for (const [index, fields] of dead.entries()) {
       const record = grant(`g${index}`, { requester: `r${index}`, ...fields })
       await store.commit(change({ kind: 'grant', expect: 'absent', record }))
-      t.same(await store.grantOf(record), record)
+      t.same(await store.grants.ofScope(record), record)
     }
-    t.same(await store.grantsFor('send_mail', '', '{}', 2000), [])
-    t.match(await store.grantsFor('send_mail', '', '{}', 1999), [{ id: 'g1' }])
+    t.same(await store.grants.covering('send_mail', '', '{}', 2000), [])
+    t.match(await store.grants.covering('send_mail', '', '{}', 1999), [{ id: 'g1' }])
   })
 
   t.test('uses are counted exactly, and a used-up or revoked grant is a conflict', async (t) => {
@@ -271,11 +271,11 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       Array.from({ length: 20 }, () => store.commit(change({ kind: 'use', grantId: 'g1', count: 1 }))),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 3)
-    t.match(await store.grant('g1'), { uses: 3 })
+    t.match(await store.grants.get('g1'), { uses: 3 })
     await store.commit(change({ kind: 'grant', expect: 'absent', record: grant('g5', { action: 'few', maxUses: 3 }) }))
     t.equal(await store.commit(change({ kind: 'use', grantId: 'g5', count: 4 })), 'conflict')
     t.not(await store.commit(change({ kind: 'use', grantId: 'g5', count: 3 })), 'conflict')
-    t.match(await store.grant('g5'), { uses: 3 })
+    t.match(await store.grants.get('g5'), { uses: 3 })
     await store.commit(
       change({ kind: 'grant', expect: 'absent', record: grant('g2', { action: 'other', revokedAt: 5 }) }),
     )
@@ -294,7 +294,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const seen: string[] = []
     let place: Cursor | null = null
     do {
-      const page: { items: Grant[]; next: Cursor | null } = await store.grants(2000, 2, place)
+      const page: { items: Grant[]; next: Cursor | null } = await store.grants.list(2000, 2, place)
       seen.push(...page.items.map(({ id }) => id))
       place = page.next
     } while (place !== null)
@@ -311,8 +311,8 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     ]
     for (const record of records) await store.commit(insert(record))
     await store.commit(approve(records[3]!, 'alice', 5000))
-    const ids = async (filter: Parameters<Store['confirmations']>[0]) =>
-      (await store.confirmations(filter, 'newest', 10, null)).items.map(({ id }) => id)
+    const ids = async (filter: ConfirmationFilter) =>
+      (await store.confirmations.list(filter, 'newest', 10, null)).items.map(({ id }) => id)
     t.same(await ids({}), ['c4', 'c3', 'c2', 'c1'])
     t.same(await ids({ action: 'x' }), ['c4', 'c1'])
     t.same(await ids({ requester: 'bot' }), ['c4', 'c2'])
@@ -335,7 +335,12 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     let place: Cursor | null = null
     let pages = 0
     do {
-      const page: { items: Confirmation[]; next: Cursor | null } = await store.confirmations({}, 'newest', 500, place)
+      const page: { items: Confirmation[]; next: Cursor | null } = await store.confirmations.list(
+        {},
+        'newest',
+        500,
+        place,
+      )
       t.ok(page.items.length < 12)
       seen.push(...page.items.map(({ id }) => id))
       place = page.next
@@ -350,26 +355,26 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(insert(confirmation('c1', { createdAt: 1000, deadline: 5000 })))
     await store.commit(insert(confirmation('c2', { createdAt: 1000, deadline: 9000 })))
     await store.commit(insert(confirmation('c3', { createdAt: 8000, deadline: 9000 })))
-    const ids = async (now: number) => (await store.lapsed(now, 10)).map(({ id }) => id).sort()
+    const ids = async (now: number) => (await store.confirmations.due(now, 10)).map(({ id }) => id).sort()
     t.same(await ids(4999), [])
     t.same(await ids(5000), ['c1'])
     t.same(await ids(9000), ['c1', 'c2', 'c3'])
-    const ahead = async (now: number) => (await store.ahead(now, 10)).map(({ id }) => id)
+    const ahead = async (now: number) => (await store.confirmations.ahead(now, 10)).map(({ id }) => id)
     t.same(await ahead(7999), ['c3'])
     t.same(await ahead(8000), [])
-    t.equal((await store.lapsed(9000, 1)).length, 1)
-    t.equal(await store.nextDue(), 5000)
-    t.same(await store.pending(5000), { count: 1, oldestCreatedAt: 1000 })
-    t.same(await store.pending(8500), { count: 2, oldestCreatedAt: 1000 })
-    for (const one of await store.lapsed(9000, 10)) {
+    t.equal((await store.confirmations.due(9000, 1)).length, 1)
+    t.equal(await store.confirmations.nextDue(), 5000)
+    t.same(await store.confirmations.countPending(5000), { count: 1, oldestCreatedAt: 1000 })
+    t.same(await store.confirmations.countPending(8500), { count: 2, oldestCreatedAt: 1000 })
+    for (const one of await store.confirmations.due(9000, 10)) {
       await store.commit({
         writes: [{ kind: 'confirmation', expect: one.version, record: asOf(one, 9000) }],
         events: [event(one.id)],
       })
     }
-    t.same(await store.lapsed(9000, 10), [])
-    t.equal(await store.nextDue(), undefined)
-    t.same(await store.pending(1), { count: 0, oldestCreatedAt: null })
+    t.same(await store.confirmations.due(9000, 10), [])
+    t.equal(await store.confirmations.nextDue(), undefined)
+    t.same(await store.confirmations.countPending(1), { count: 0, oldestCreatedAt: null })
   })
 
   t.test('approvals that nobody claimed and claims that nobody reported come due like deadlines', async (t) => {
@@ -385,35 +390,37 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       await store.commit(insert(one))
       await put(one, resolve(one, yes, 5000) as Confirmation)
     }
-    t.same(await store.executions(), { unclaimed: 2, claimed: 0, unreported: 0 })
-    t.equal(await store.nextDue(), 7000)
-    const approved = (await store.confirmation('c2'))!
+    t.same(await store.confirmations.countExecutions(), { unclaimed: 2, claimed: 0, unreported: 0 })
+    t.equal(await store.confirmations.nextDue(), 7000)
+    const approved = (await store.confirmations.get('c2'))!
     const claimed = claim(approved, null, 3000, 1000) as Confirmation
     await put(approved, claimed)
-    t.same(await store.confirmation('c2'), claimed)
-    t.same(await store.executions(), { unclaimed: 1, claimed: 1, unreported: 0 })
-    t.equal(await store.nextDue(), 4000)
-    t.same(await store.lapsed(3999, 10), [])
-    t.same(await store.lapsed(4000, 10), [claimed])
-    t.same((await store.ahead(1999, 10)).map(({ id }) => id).sort(), ['c1', 'c2'])
-    t.same(await store.ahead(2000, 10), [])
-    t.equal((await store.lapsed(7000, 10)).length, 2)
+    t.same(await store.confirmations.get('c2'), claimed)
+    t.same(await store.confirmations.countExecutions(), { unclaimed: 1, claimed: 1, unreported: 0 })
+    t.equal(await store.confirmations.nextDue(), 4000)
+    t.same(await store.confirmations.due(3999, 10), [])
+    t.same(await store.confirmations.due(4000, 10), [claimed])
+    t.same((await store.confirmations.ahead(1999, 10)).map(({ id }) => id).sort(), ['c1', 'c2'])
+    t.same(await store.confirmations.ahead(2000, 10), [])
+    t.equal((await store.confirmations.due(7000, 10)).length, 2)
     await put(claimed, report(claimed, 'succeeded', 'done', 3500) as Confirmation)
-    t.match(await store.confirmation('c2'), { execution: { state: 'succeeded', reportedAt: 3500, message: 'done' } })
-    t.same(await store.executions(), { unclaimed: 1, claimed: 0, unreported: 0 })
-    t.match(await store.lapsed(7000, 10), [{ id: 'c1' }])
-    const late = claim((await store.confirmation('c1'))!, null, 3000, 1000) as Confirmation
-    await put((await store.confirmation('c1'))!, late)
+    t.match(await store.confirmations.get('c2'), {
+      execution: { state: 'succeeded', reportedAt: 3500, message: 'done' },
+    })
+    t.same(await store.confirmations.countExecutions(), { unclaimed: 1, claimed: 0, unreported: 0 })
+    t.match(await store.confirmations.due(7000, 10), [{ id: 'c1' }])
+    const late = claim((await store.confirmations.get('c1'))!, null, 3000, 1000) as Confirmation
+    await put((await store.confirmations.get('c1'))!, late)
     await put(late, asOf(late, 4000))
-    t.same(await store.executions(), { unclaimed: 0, claimed: 0, unreported: 1 })
+    t.same(await store.confirmations.countExecutions(), { unclaimed: 0, claimed: 0, unreported: 1 })
   })
 
   t.test('how a confirmation stands is known without the rest of it', async (t) => {
     const store = await open(t)
-    t.equal(await store.standing('c1'), undefined)
+    t.equal(await store.confirmations.brief('c1'), undefined)
     const record = confirmation('c1')
     await store.commit(insert(record))
-    t.same(await store.standing('c1'), {
+    t.same(await store.confirmations.brief('c1'), {
       requester: 'agent',
       isResolved: false,
       createdAt: 1000,
@@ -421,7 +428,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       size: 14,
     })
     await store.commit(approve(record, 'p'))
-    t.match(await store.standing('c1'), { isResolved: true })
+    t.match(await store.confirmations.brief('c1'), { isResolved: true })
   })
 
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
@@ -432,16 +439,16 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         store.commit(
           change(
             { kind: 'confirmation', expect: 'absent', record: confirmation(`c${i}`) },
-            { kind: 'keyed', record: { ...record, confirmationId: `c${i}` } },
+            { kind: 'idempotency', record: { ...record, confirmationId: `c${i}` } },
           ),
         ),
       ),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.keyed('a', 'k'), { ...record, confirmationId: 'c0' })
-    t.equal(await store.confirmation('c1'), undefined, 'what lost left nothing behind')
-    t.equal(await store.keyed('b', 'k'), undefined)
-    t.not(await store.commit(change({ kind: 'keyed', record: { ...record, caller: 'b' } })), 'conflict')
+    t.same(await store.idempotency.get('a', 'k'), { ...record, confirmationId: 'c0' })
+    t.equal(await store.confirmations.get('c1'), undefined, 'what lost left nothing behind')
+    t.equal(await store.idempotency.get('b', 'k'), undefined)
+    t.not(await store.commit(change({ kind: 'idempotency', record: { ...record, caller: 'b' } })), 'conflict')
   })
 
   t.test('events are found by what they are about', async (t) => {
@@ -451,7 +458,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(approve(confirmation('c1', { action: 'x', requester: 'bot' }), 'p'))
     const about = { ...event(), type: 'granted' as const, actor: 'carol', data: { action: 'x', session_key: 's9' } }
     await store.commit({ writes: [], events: [about] })
-    const find = async (filter: EventFilter) => (await store.events(0, 10, filter)).events.map(({ seq }) => seq)
+    const find = async (filter: EventFilter) => (await store.events.list(0, 10, filter)).events.map(({ seq }) => seq)
     t.same(await find({}), [1, 2, 3, 4])
     t.same(await find({ confirmationId: 'c1' }), [1, 3])
     t.same(await find({ confirmationId: 'nope' }), [])
@@ -462,8 +469,8 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.same(await find({ types: ['granted', 'revoked'] }), [4])
     t.same(await find({ actor: 'carol' }), [4])
     t.same(await find({ confirmationId: 'c1', action: 'y' }), [])
-    t.match(await store.events(0, 1, { confirmationId: 'c1' }), { events: [{ seq: 1 }], more: true, upTo: 1 })
-    t.match(await store.events(1, 1, { confirmationId: 'c1' }), { events: [{ seq: 3 }], more: false, upTo: 4 })
+    t.match(await store.events.list(0, 1, { confirmationId: 'c1' }), { events: [{ seq: 1 }], more: true, upTo: 1 })
+    t.match(await store.events.list(1, 1, { confirmationId: 'c1' }), { events: [{ seq: 3 }], more: false, upTo: 4 })
   })
 
   t.test('a page of events is bounded in bytes, but never empty for that', async (t) => {
@@ -472,8 +479,8 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       const large = { ...event(id), data: { text: 'x'.repeat(1000) } }
       await store.commit({ writes: [], events: [large] })
     }
-    t.equal((await store.events(0, 10, {}, 10)).events.length, 1)
-    t.match(await store.events(0, 10, {}, 2100), { upTo: 2, more: true })
+    t.equal((await store.events.list(0, 10, {}, 10)).events.length, 1)
+    t.match(await store.events.list(0, 10, {}, 2100), { upTo: 2, more: true })
   })
 
   t.test('what a person was asked in the last window is known, and what passed by itself is not counted', async (t) => {
@@ -484,8 +491,8 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const claimable = { state: 'unclaimed', claimBy: 9000, claimedAt: null, reportBy: null } as const
     const execution = { ...claimable, reportedAt: null, message: null }
     await store.commit(insert(confirmation('c3', { createdAt: 3000, resolution: automatic, execution })))
-    t.same(await store.asked(1000), [{ action: 'x', at: 2000 }])
-    t.same(await store.asked(0), [
+    t.same(await store.confirmations.askedSince(1000), [{ action: 'x', at: 2000 }])
+    t.same(await store.confirmations.askedSince(0), [
       { action: 'send_mail', at: 1000 },
       { action: 'x', at: 2000 },
     ])
@@ -501,19 +508,19 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         { kind: 'delivery', expect: 'absent', record: delivery('c1', { channel: 'discord', nextAt: 3000 }) },
       ),
     )
-    t.same(await store.dueDeliveries('telegram', 1999, 10, []), [])
-    t.same(await store.dueDeliveries('telegram', 2000, 10, ['elsewhere']), [
+    t.same(await store.deliveries.due('telegram', 1999, 10, []), [])
+    t.same(await store.deliveries.due('telegram', 2000, 10, ['elsewhere']), [
       { confirmationId: 'c1', destination: '', createdAt: 1000 },
     ])
-    t.equal(await store.nextDelivery('telegram', 1000), 2000)
-    t.equal(await store.nextDelivery('telegram', 2000), undefined)
-    t.equal(await store.unsent(), 2)
+    t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
+    t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
+    t.equal(await store.deliveries.countUndelivered(), 2)
     const sent = delivery('c1', { version: 2, state: 'sent', nextAt: null, attempts: 1 })
     t.equal(await store.commit(change({ kind: 'delivery', expect: 5, record: sent })), 'conflict')
     await store.commit(change({ kind: 'delivery', expect: 1, record: sent }))
-    t.same(await store.dueDeliveries('telegram', 9999, 10, []), [])
-    t.equal(await store.unsent(), 1)
-    t.match(await store.deliveries('c1'), [{ channel: 'discord' }, sent])
+    t.same(await store.deliveries.due('telegram', 9999, 10, []), [])
+    t.equal(await store.deliveries.countUndelivered(), 1)
+    t.match(await store.deliveries.of('c1'), [{ channel: 'discord' }, sent])
   })
 
   t.test('what is due for destinations that are full is passed over', async (t) => {
@@ -526,10 +533,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       await store.commit(insert(confirmation(id)))
       const record = delivery(id, { channel: 'callback', destination, nextAt })
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
-      t.same(await store.deliveries(id), [record])
+      t.same(await store.deliveries.of(id), [record])
     }
     const ids = async (limit: number, except: string[]) =>
-      (await store.dueDeliveries('callback', 9000, limit, except)).map(({ confirmationId }) => confirmationId)
+      (await store.deliveries.due('callback', 9000, limit, except)).map(({ confirmationId }) => confirmationId)
     t.same(await ids(10, []), ['c1', 'c2', 'c3'])
     t.same(await ids(1, ['a.example']), ['c2'])
     t.same(await ids(10, ['b.example:8080', 'c.example']), ['c1', 'c3'])
@@ -553,19 +560,19 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const held = confirmation('c1', { terms })
     await store.commit(insert(held))
     await store.commit(insert(confirmation('c2')))
-    t.same(await store.confirmation('c1'), held)
-    t.equal((await store.confirmation('c2'))?.terms, defaultTerms)
+    t.same(await store.confirmations.get('c1'), held)
+    t.equal((await store.confirmations.get('c2'))?.terms, defaultTerms)
     const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true } as const
     const remember = { scope: 'session', requester: 'bot', expiresAt: 5000, isExact: true } as const
     const vote = (by: string, of: Confirmation) =>
       castVote(of, { ...ballot, verdict: 'approve', by, at: 2000, via: 'page', remember }, 900_000) as Confirmation
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
-    t.same(await store.confirmation('c1'), once)
-    t.same((await store.confirmations({ status: 'pending' }, 'deadline', 10, null)).items[0], once)
+    t.same(await store.confirmations.get('c1'), once)
+    t.same((await store.confirmations.list({ status: 'pending' }, 'deadline', 10, null)).items[0], once)
     const twice = vote('Zoë', once)
     await store.commit(change({ kind: 'confirmation', expect: 2, record: twice }))
-    t.same(await store.confirmation('c1'), twice)
+    t.same(await store.confirmations.get('c1'), twice)
     t.match(twice, { resolution: { status: 'approved', by: 'Zoë' }, votes: { length: 2 } })
   })
 
@@ -582,12 +589,12 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       }),
     )
     t.equal(outcomes.filter((outcome) => outcome === 'conflict').length, 1)
-    t.equal((await store.confirmation('c1'))?.votes.length, 1)
+    t.equal((await store.confirmations.get('c1'))?.votes.length, 1)
   })
 
   t.test('people are read back as they were, and known by one chat each', async (t) => {
     const store = await open(t)
-    t.same(await store.people(), [])
+    t.same(await store.people.list(), [])
     const alice = person('alice', { telegramId: '-100', discordId: '7' })
     t.not(await store.commit(change({ kind: 'person', expect: 'absent', record: alice })), 'conflict')
     t.equal(await store.commit(change({ kind: 'person', expect: 'absent', record: person('alice') })), 'conflict')
@@ -606,54 +613,54 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const moved = person('alice', { version: 2, telegramId: '-200' })
     t.equal(await store.commit(change({ kind: 'person', expect: 9, record: moved })), 'conflict')
     await store.commit(change({ kind: 'person', expect: 1, record: moved }))
-    const people = (await store.people()).sort((a, b) => (a.name < b.name ? -1 : 1))
+    const people = (await store.people.list()).sort((a, b) => (a.name < b.name ? -1 : 1))
     t.same(people, [moved, person('bob'), person('carol')])
   })
 
   t.test('keys are read back as they were; what is made once stays, and its end is changed by version', async (t) => {
     const store = await open(t)
-    t.same(await store.keys(), [])
+    t.same(await store.keys.list(), [])
     await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1', { expiresAt: 5000 }) }))
     t.equal(await store.commit(change({ kind: 'key', expect: 'absent', record: key('k1') })), 'conflict')
-    t.same(await store.keys(), [key('k1', { expiresAt: 5000 })])
+    t.same(await store.keys.list(), [key('k1', { expiresAt: 5000 })])
     const revoked = key('k1', { version: 2, expiresAt: 4000, revokedAt: 3000, replacedBy: 'k2' })
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, () => store.commit(change({ kind: 'key', expect: 1, record: revoked }))),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.keys(), [revoked])
+    t.same(await store.keys.list(), [revoked])
     const promoted = key('k1', { version: 3, role: 'admin', hash: 'other', person: 'mallory' })
     await store.commit(change({ kind: 'key', expect: 2, record: promoted }))
-    t.match(await store.keys(), [{ role: 'operator', hash: 'hash of k1', person: 'alice' }], 'whose it is, never')
+    t.match(await store.keys.list(), [{ role: 'operator', hash: 'hash of k1', person: 'alice' }], 'whose it is, never')
   })
 
   t.test('a link is found by its hash alone, and spent once', async (t) => {
     const store = await open(t)
-    t.equal(await store.link('h1'), undefined)
+    t.equal(await store.links.get('h1'), undefined)
     await store.commit(change({ kind: 'link', expect: 'absent', record: link('h1') }))
     t.equal(await store.commit(change({ kind: 'link', expect: 'absent', record: link('h1') })), 'conflict')
-    t.same(await store.link('h1'), link('h1'))
+    t.same(await store.links.get('h1'), link('h1'))
     const used = link('h1', { version: 2, usedAt: 2000 })
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () => store.commit(change({ kind: 'link', expect: 1, record: used }))),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.link('h1'), used)
+    t.same(await store.links.get('h1'), used)
   })
 
   t.test('what is open is known by who asked and what for, until it is resolved', async (t) => {
     const store = await open(t)
-    t.same(await store.open(), [])
+    t.same(await store.confirmations.pendingDigests(), [])
     const [c1, c2] = [confirmation('c1'), confirmation('c2', { requester: 'bot', digest: 'other' })]
     await store.commit(insert(c1))
     await store.commit(insert(c2))
-    const known = (await store.open()).sort((a, b) => (a.id < b.id ? -1 : 1))
+    const known = (await store.confirmations.pendingDigests()).sort((a, b) => (a.id < b.id ? -1 : 1))
     t.same(known, [
       { id: 'c1', requester: 'agent', digest: c1.digest },
       { id: 'c2', requester: 'bot', digest: 'other' },
     ])
     await store.commit(approve(c1, 'p'))
-    t.match(await store.open(), [{ id: 'c2' }])
+    t.match(await store.confirmations.pendingDigests(), [{ id: 'c2' }])
   })
 
   t.test('the latest denial of the same is found for as long as it matters', async (t) => {
@@ -668,17 +675,17 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     }
     const { digest } = confirmation('c0')
     await store.commit(insert(confirmation('c0')))
-    t.equal(await store.denied(digest, 0), undefined, 'what is pending is not denied')
+    t.equal(await store.confirmations.lastDenied(digest, 0), undefined, 'what is pending is not denied')
     const first = await deny('c1', 2000)
     const second = await deny('c2', 3000)
     await deny('c3', 4000, { digest: 'other' })
     const approved = confirmation('c4')
     await store.commit(insert(approved))
     await store.commit(approve(approved, 'p', 5000))
-    t.same(await store.denied(digest, 0), second)
-    t.same(await store.denied(digest, 2999), second)
-    t.equal(await store.denied(digest, 3000), undefined)
-    t.equal(await store.denied('nothing', 0), undefined)
+    t.same(await store.confirmations.lastDenied(digest, 0), second)
+    t.same(await store.confirmations.lastDenied(digest, 2999), second)
+    t.equal(await store.confirmations.lastDenied(digest, 3000), undefined)
+    t.equal(await store.confirmations.lastDenied('nothing', 0), undefined)
     t.equal(first.resolution?.reason, 'no c1')
   })
 

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { loadDriver } from '../../src/store/driver.js'
+import { loadDriver } from '../../src/store/sqlite/driver.js'
 import { root } from '../e2e/program.js'
 import { temporaryFolder } from '../support.js'
 

@@ -27,7 +27,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -41,6 +41,8 @@ CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution 
 CREATE INDEX confirmations_created_at ON confirmations (created_at);
 
 CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE status = 'denied';
+
+CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
 
 CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
 

@@ -5,11 +5,12 @@ import type { Key } from '../../src/access/key.js'
 import { resolve } from '../../src/core/confirmation.js'
 import { digestOf } from '../../src/core/digest.js'
 import { type Confirmation, defaultTerms } from '../../src/core/model.js'
-import Database from '../../src/store/driver.js'
-import { applicationId, migrations } from '../../src/store/migrations.js'
-import { openSqliteStore } from '../../src/store/sqlite.js'
+import Database from '../../src/store/sqlite/driver.js'
+import { migrate } from '../../src/store/sqlite/database.js'
+import { migrations } from '../../src/store/sqlite/migrations.js'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import type { Store } from '../../src/store/store.js'
-import { onThisThread, onThread } from '../../src/store/writing.js'
+import { onThisThread, onThread } from '../../src/store/sqlite/writing.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
 
@@ -121,9 +122,7 @@ t.test(
 t.test('a database of the first schema is brought up to date, and loses nothing', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')
   const old = new Database(path)
-  old.pragma(`application_id = ${applicationId}`)
-  old.exec(migrations[0]!)
-  old.pragma('user_version = 1')
+  migrate(old, 1)
   const insertOld =
     old.prepare(`INSERT INTO confirmations (arrival, id, version, status, timeout_seconds, created_at, deadline,
       resolved_at, resolved_via, resolved_by, action, requester, session_key, reason, description, details)
@@ -143,29 +142,35 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   t.teardown(() => store.close())
   const common = { action: 'send_mail', requester: 'bot', sessionKey: 's', details: '{"b":1,"a":[]}' }
   const digest = digestOf({ ...common, onBehalfOf: null })
-  t.match(await store.confirmation('c1'), { ...common, digest, resolution: null, execution: null, callbackUrl: null })
+  t.match(await store.confirmations.get('c1'), {
+    ...common,
+    digest,
+    resolution: null,
+    execution: null,
+    callbackUrl: null,
+  })
   const lapsed = { state: 'lapsed', claimedAt: null, reportedAt: null }
-  t.match(await store.confirmation('c2'), { ...common, digest, resolution: { by: 'alice' }, execution: lapsed })
-  t.match(await store.confirmation('c3'), { ...common, digest, resolution: { by: 'bob' }, execution: null })
-  t.match(await store.confirmation('c4'), { ...common, resolution: { by: 'whitelist:g1' }, execution: lapsed })
-  t.equal((await store.events(0, 10, { confirmationId: 'c1' })).events.length, 1)
-  t.match(await store.lapsed(300_000, 10), [], 'and nothing of that comes due')
-  const { items } = await store.confirmations({}, 'newest', 10, null)
+  t.match(await store.confirmations.get('c2'), { ...common, digest, resolution: { by: 'alice' }, execution: lapsed })
+  t.match(await store.confirmations.get('c3'), { ...common, digest, resolution: { by: 'bob' }, execution: null })
+  t.match(await store.confirmations.get('c4'), { ...common, resolution: { by: 'whitelist:g1' }, execution: lapsed })
+  t.equal((await store.events.list(0, 10, { confirmationId: 'c1' })).events.length, 1)
+  t.match(await store.confirmations.due(300_000, 10), [], 'and nothing of that comes due')
+  const { items } = await store.confirmations.list({}, 'newest', 10, null)
   t.same(
     items.map(({ id }) => id),
     ['c4', 'c3', 'c2', 'c1'],
   )
   const usual = { terms: defaultTerms, votes: [], requestedAs: null, onBehalfOf: null, callbackUrl: null }
   for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
-  t.same(await store.open(), [{ id: 'c1', requester: 'bot', digest }])
-  t.match(await store.denied(digest, 0), { id: 'c3' })
-  t.match(await store.grantsFor('ping', 's', '{}', 0), [
+  t.same(await store.confirmations.pendingDigests(), [{ id: 'c1', requester: 'bot', digest }])
+  t.match(await store.confirmations.lastDenied(digest, 0), { id: 'c3' })
+  t.match(await store.grants.covering('ping', 's', '{}', 0), [
     { id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: 'alice' },
   ])
-  t.match(await store.deliveries('c1'), [{ channel: 'telegram', state: 'retrying', nextAt: 5000, destination: '' }])
-  t.same([await store.people(), await store.keys()], [[], []], 'and it is open, as it was')
+  t.match(await store.deliveries.of('c1'), [{ channel: 'telegram', state: 'retrying', nextAt: 5000, destination: '' }])
+  t.same([await store.people.list(), await store.keys.list()], [[], []], 'and it is open, as it was')
   const late = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
-  const record = resolve((await store.confirmation('c1'))!, late, 1000) as Confirmation
+  const record = resolve((await store.confirmations.get('c1'))!, late, 1000) as Confirmation
   t.not(
     await store.commit({
       writes: [{ kind: 'confirmation', expect: 2, record }],
@@ -175,13 +180,34 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   )
 })
 
+t.test('what was unfinished before there was a due time has one', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  migrate(old, 5)
+  const insert = old.prepare(`INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline,
+      resolved_at, resolved_via, resolved_by, execution, claim_by, claimed_at, report_by, digest, action, requester,
+      session_key, description, details)
+    VALUES (?, 1, ?, 300, 1000, 3000, ?, 'http', '', ?, ?, ?, ?, '', 'a', 'bot', '', 'd', '{}')`)
+  for (const row of [
+    ['waits', 'pending', null, null, null, null, null],
+    ['unclaimed', 'approved', 2000, 'unclaimed', 4000, null, null],
+    ['claimed', 'approved', 2000, 'claimed', 4000, 2500, 5000],
+    ['unreported', 'approved', 2000, 'unreported', 4000, 2500, 2600],
+    ['denied', 'denied', 2000, null, null, null, null],
+  ])
+    insert.run(...row)
+  old.close()
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const ids = (await store.confirmations.due(9000, 10)).map(({ id }) => id)
+  t.same(ids, ['waits', 'unclaimed', 'claimed'], 'the longest due first')
+  t.equal(await store.confirmations.nextDue(), 3000)
+})
+
 t.test('a vote that said in one word what it lets pass says it in full', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')
   const old = new Database(path)
-  old.function('digest_of', { varargs: true }, () => '')
-  old.pragma(`application_id = ${applicationId}`)
-  for (const migration of migrations.slice(0, 2)) old.exec(migration)
-  old.pragma('user_version = 2')
+  migrate(old, 2)
   const vote = { verdict: 'approve', by: 'alice', at: 1000, via: 'http', reason: '"remember":"', comment: null }
   const votes = [
     { ...vote, isProven: true, remember: 'session' },
@@ -200,7 +226,7 @@ t.test('a vote that said in one word what it lets pass says it in full', async (
   const store = openSqliteStore(path)
   t.teardown(() => store.close())
   const remember = { scope: 'session', requester: null, expiresAt: null, isExact: false }
-  t.same((await store.confirmation('c1'))?.votes, [
+  t.same((await store.confirmations.get('c1'))?.votes, [
     { ...votes[0], remember: { ...remember, requester: 'bot' } },
     { ...votes[1], remember },
     { ...votes[2], remember: { ...remember, scope: 'global' } },
@@ -256,28 +282,28 @@ t.test('a gap in the numbers costs no pages, and the history goes on behind it',
   db.exec("INSERT INTO events VALUES (1000000001, 1, 'restored', 'system:restore', 'system', NULL, '{}')")
   db.close()
   await store.commit(insert(confirmation('c2')))
-  const first = await store.events(0, 10)
+  const first = await store.events.list(0, 10)
   t.match(first, { events: [{ seq: 1 }], more: true })
-  t.match(await store.events(first.upTo, 10), {
+  t.match(await store.events.list(first.upTo, 10), {
     events: [{ seq: 1_000_000_001 }, { seq: 1_000_000_002 }],
     upTo: 1_000_000_002,
     more: false,
   })
-  t.match(await store.events(500_000, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
-  t.match(await store.events(1_000_000_002, 10), { events: [], upTo: 1_000_000_002, more: false })
-  t.match(await store.events(500_000, 10, { actor: 'nobody' }), { events: [], upTo: 1_000_000_002, more: false })
+  t.match(await store.events.list(500_000, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
+  t.match(await store.events.list(1_000_000_002, 10), { events: [], upTo: 1_000_000_002, more: false })
+  t.match(await store.events.list(500_000, 10, { actor: 'nobody' }), { events: [], upTo: 1_000_000_002, more: false })
 })
 
 t.test('a database that was begun anew where there was one with keys uses no number again', async (t) => {
   const path = join(temporaryFolder(t), 'test.db')
   writeFileSync(`${path}.closed`, '')
   const store = openSqliteStore(path)
-  t.same(await store.events(0, 10), { events: [], upTo: 0, more: false })
+  t.same(await store.events.list(0, 10), { events: [], upTo: 0, more: false })
   t.match(await store.commit(insert(confirmation('c1'))), { events: [{ seq: 1_000_000_001 }] })
   const conflicting = await Promise.all(['c1', 'c2'].map((id) => store.commit(insert(confirmation(id)))))
   t.match(conflicting, ['conflict', { events: [{ seq: 1_000_000_002 }] }])
-  t.match(await store.events(0, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
-  t.match(await store.events(7, 10), { events: [{}, {}], upTo: 1_000_000_002, more: false })
+  t.match(await store.events.list(0, 1), { events: [{ seq: 1_000_000_001 }], upTo: 1_000_000_001, more: true })
+  t.match(await store.events.list(7, 10), { events: [{}, {}], upTo: 1_000_000_002, more: false })
   await store.close()
   const again = openSqliteStore(path)
   t.teardown(() => again.close())
@@ -292,13 +318,13 @@ t.test('the latest time on record is that of the clock as it last ran', async (t
       writes: [],
       events: [{ type: 'rules_loaded', at: time, actor: 'a', via: 'system', confirmationId: null, data: {} }],
     })
-  t.equal(await store.lastTime(), 0)
+  t.equal(await store.events.lastTime(), 0)
   await at(10_000_000)
-  t.equal(await store.lastTime(), 10_000_000)
+  t.equal(await store.events.lastTime(), 10_000_000)
   await at(9_999_000)
-  t.equal(await store.lastTime(), 10_000_000, 'commits may overtake each other')
+  t.equal(await store.events.lastTime(), 10_000_000, 'commits may overtake each other')
   await at(5_000_000)
-  t.equal(await store.lastTime(), 5_000_000, 'the clock was set back, which a start has dealt with')
+  t.equal(await store.events.lastTime(), 5_000_000, 'the clock was set back, which a start has dealt with')
 })
 
 const addKey = (store: Store) => {
@@ -329,7 +355,7 @@ t.test('a key is not acknowledged where the marker that there was one cannot be 
   await store.probe()
   renameSync(folder, `${folder}.away`)
   await t.rejects(addKey(store), { name: 'StoreUnavailable', message: /MARKER/ })
-  t.same([await store.keys(), await store.lastSeq()], [[], 0])
+  t.same([await store.keys.list(), await store.events.lastSeq()], [[], 0])
   renameSync(`${folder}.away`, folder)
   t.not(await addKey(store), 'conflict')
   t.ok(existsSync(`${path}.closed`))
@@ -342,7 +368,7 @@ t.test("whatever stands in the marker's place is one, and hinders no key", async
   t.teardown(() => store.close())
   t.equal(store.hadKeys, true)
   t.not(await addKey(store), 'conflict')
-  t.equal((await store.keys()).length, 1)
+  t.equal((await store.keys.list()).length, 1)
 })
 
 t.test('nothing is acknowledged that was committed to a file which is gone by then', async (t) => {

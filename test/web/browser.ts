@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
-import { assets } from '../../src/web/assets.js'
+import { assets } from '../../src/routes/pages/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
 import { chromiumPath } from '../needs.js'
 

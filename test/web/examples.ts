@@ -9,7 +9,8 @@ import {
   type Vote,
 } from '../../src/core/model.js'
 import { isRefusal } from '../../src/core/refusal.js'
-import type { ConfirmationPage, DecisionForm } from '../../src/web/page.js'
+import type { ConfirmationPage } from '../../src/web/confirmation.js'
+import type { DecisionForm } from '../../src/web/decision.js'
 
 /** 2026-03-12T14:02:10Z */
 export const askedAt = Date.UTC(2026, 2, 12, 14, 2, 10)
@@ -52,7 +53,7 @@ export function vote(by: string, more: Partial<Vote> = {}): Vote {
 }
 
 export function formOf(more: Partial<DecisionForm> = {}): DecisionForm {
-  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isProven: true, whyNotApprove: null, ...more }
+  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isVerified: true, whyNotApprove: null, ...more }
 }
 
 /** A page as a signed-in person sees it, with a form while it is pending. */

@@ -4,7 +4,10 @@ import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Confirmation } from '../../src/core/model.js'
-import { confirmationPage, type ConfirmationPage, listPage, messagePage, signInPage } from '../../src/web/page.js'
+import { confirmationPage, type ConfirmationPage } from '../../src/web/confirmation.js'
+import { listPage } from '../../src/web/list.js'
+import { messagePage } from '../../src/web/message.js'
+import { signInPage } from '../../src/web/sign-in.js'
 import { has, needs } from '../needs.js'
 import { until } from '../support.js'
 import { launch, serve, type Site } from './browser.js'
@@ -222,8 +225,8 @@ browserTest('a screen reader meets names, groups and roles', async (t) => {
   await page.getByRole('textbox', { name: 'To approve, type the name of the action' }).waitFor()
   await page.getByRole('textbox', { name: 'Reason (required)' }).waitFor()
   const wrong = page.locator('[aria-invalid=true]')
-  t.equal(await wrong.getAttribute('aria-describedby'), 'typed-flaw typed-hint')
-  t.match(await page.locator('#typed-flaw').innerText(), 'To approve, type the name of the action.')
+  t.equal(await wrong.getAttribute('aria-describedby'), 'typed-problem typed-hint')
+  t.match(await page.locator('#typed-problem').innerText(), 'To approve, type the name of the action.')
   t.equal(await page.getByRole('timer').count(), 2)
   t.equal(await page.getByRole('main').count(), 1)
   t.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'send_newsletter')
@@ -353,7 +356,7 @@ browserTest('when the time is over the page says so, and then what stands', asyn
   t.equal(await page.getByRole('timer').first().innerText(), 'The time is over')
   shown.confirmation = denied
   await page.clock.runFor(2000)
-  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.locator('.status').getByText('By paul.weber').waitFor()
 })
 
 /** Answers the question whether there is news once the test says so. */
@@ -397,7 +400,7 @@ browserTest('when somebody else was first the page shows it by itself, and keeps
 
   shown.confirmation = { ...denied, version: 4 }
   await state.ring()
-  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.locator('.status').getByText('By paul.weber').waitFor()
   t.match(await page.locator('#spoken').textContent(), 'This page has changed. Denied: pay_invoice')
   t.match(await page.title(), /^Denied/)
   t.equal(await page.locator('.skip').getAttribute('href'), '#main', 'there is no form to skip to')
@@ -559,7 +562,7 @@ browserTest('after a form was sent the page renews itself without sending it aga
   await until(() => shown.loads === 2 && site.gets.filter((url) => url.startsWith('/sent/state')).length === 2)
   shown.confirmation = { ...denied, version: 9 }
   await state.ring()
-  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.locator('.status').getByText('By paul.weber').waitFor()
   await page.reload()
   t.equal(site.posts.filter(({ path }) => path === '/sent').length, 1)
   t.equal(shown.loads, 4, 'not even when it is loaded again')
@@ -588,21 +591,44 @@ browserTest('a page in the background asks nothing, and asks again when it is se
   await turn(false)
   await until(() => rings.length === 2)
   for (const ring of rings) ring()
-  await page.locator('.standing').getByText('By paul.weber').waitFor()
+  await page.locator('.status').getByText('By paul.weber').waitFor()
   await page.goto('about:blank')
   for (const ring of rings) ring()
 })
 
-browserTest('the page cannot be framed', async (t) => {
-  const context = await browser.newContext()
-  t.teardown(() => context.close())
-  const page = await context.newPage()
-  await page.goto('about:blank')
-  await page.setContent(`<iframe src="${site.url}/pending"></iframe>`)
-  await page.waitForTimeout(300)
-  const inside = page.frames()[1]!
-  t.notMatch(await inside.content().catch(() => ''), 'deploy_production')
+browserTest('the browser refuses to frame the page, and each of two headers is enough for that', async (t) => {
+  site.pages.set('/framed', pages['/pending']!)
+  const cases: [takenAway: string[], isShown: boolean][] = [
+    [[], false],
+    [['x-frame-options'], false],
+    [['frame-ancestors'], false],
+    // So it was the headers, and nothing else.
+    [['x-frame-options', 'frame-ancestors'], true],
+  ]
+  for (const [takenAway, isShown] of cases) {
+    const context = await browser.newContext()
+    await context.route('**/framed', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, headers: without(response.headers(), takenAway) })
+    })
+    const page = await context.newPage()
+    await page.setContent(`<iframe src="${site.url}/framed"></iframe>`)
+    const inside = page.frames()[1]!
+    const name = takenAway.length === 0 ? 'as it is sent' : `without ${takenAway.join(' and ')}`
+    t.equal(inside.url(), isShown ? `${site.url}/framed` : 'chrome-error://chromewebdata/', name)
+    t.equal((await inside.content()).includes('deploy_production'), isShown, name)
+    await context.close()
+  }
 })
+
+/** Headers without some of them, and without some directives of the policy among them. */
+function without(headers: Record<string, string>, names: string[]): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !names.includes(name))
+  const directive = new RegExp(`(?:^|; )(?:${names.join('|')}) [^;]*`, 'g')
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, names.length === 0 ? value : value.replace(directive, '')]),
+  )
+}
 
 browserTest('ten thousand values are shown, and the form below them can still be used', async (t) => {
   const values = Array.from({ length: 10_000 }, (_, index) => `value ${index}`)

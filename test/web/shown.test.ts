@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Submission } from '../../src/core/model.js'
-import { confirmationPage } from '../../src/web/page.js'
+import { confirmationPage } from '../../src/web/confirmation.js'
 import { decodePng } from '../../scripts/png.js'
 import { has, needs } from '../needs.js'
 import { launch, serve, type Site } from './browser.js'

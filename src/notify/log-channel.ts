@@ -1,0 +1,70 @@
+// The log as the last channel: a warning that names the id, the action, what it is about, who asks and where to look. It does
+// not show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is recorded as sent at
+// once, and the line follows its commit.
+import type { AuditEvent } from '../audit/event.js'
+import { shortDigest } from '../core/digest.js'
+import type { Confirmation } from '../core/model.js'
+import { shortLine, shortQuotedLine } from '../core/cut.js'
+import { isPlain } from '../policy/name.js'
+import type { Committed, Store } from '../store/store.js'
+
+export interface WarnLog {
+  warn(fields: object, message: string): void
+}
+
+/** More of one text is cut, and says so. */
+const maxShown = 200
+
+/** `hasChats`: there are some that should have taken the message. */
+export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string, hasChats: boolean): void {
+  store.subscribe((committed) => {
+    for (const event of committed.events) {
+      if (event.type !== 'notified' || event.via !== 'log') continue
+      const confirmation = confirmationIn(committed, event.confirmationId!)
+      if (confirmation !== undefined) warn(event, confirmation)
+      else void readAndWarn(event)
+    }
+  })
+
+  /** When chats had failed before, the confirmation was committed earlier. */
+  async function readAndWarn(event: AuditEvent): Promise<void> {
+    // Without its description the line is worth more than no line.
+    warn(event, await store.confirmations.get(event.confirmationId!).catch(() => undefined))
+  }
+
+  function warn({ confirmationId, data }: AuditEvent, confirmation: Confirmation | undefined): void {
+    const url = `${pagesUrl()}/view/${confirmationId!}`
+    const action = String(data.action)
+    const requester = String(data.requester)
+    const onBehalfOf = typeof data.on_behalf_of === 'string' ? data.on_behalf_of : null
+    const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
+    const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
+    log.warn(
+      {
+        id: confirmationId,
+        action: short(action),
+        ...(confirmation === undefined ? {} : { description: short(confirmation.description) }),
+        requester: short(requester),
+        ...(onBehalfOf === null ? {} : { on_behalf_of_unverified: short(onBehalfOf) }),
+        digest: shortDigest(String(data.digest)),
+        url,
+      },
+      `confirmation needed${hasChats ? ', and no chat took the message' : ''}: ` +
+        `${named(action)}, asked by ${named(requester)}${whom}${what}; see and decide it: ${url}`,
+    )
+  }
+}
+
+function confirmationIn({ writes }: Committed, id: string): Confirmation | undefined {
+  for (const write of writes) if (write.kind === 'confirmation' && write.record.id === id) return write.record
+  return undefined
+}
+
+function short(text: string): string {
+  return shortLine(text, maxShown)
+}
+
+/** In quotes, unless it cannot be taken for more of the sentence. */
+function named(text: string): string {
+  return isPlain(text) && text !== '' ? short(text) : shortQuotedLine(text, maxShown)
+}

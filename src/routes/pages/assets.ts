@@ -1,0 +1,19 @@
+// The files that pages refer to, as the build has put them beside the program. Read once, at the start.
+import { readFileSync } from 'node:fs'
+import type { Api } from '../api.js'
+
+export const assets: Record<string, { type: string; body: string }> = {
+  '/assets/holdpoint.css': { type: 'text/css; charset=utf-8', body: read('page.css') },
+  '/assets/holdpoint.js': { type: 'text/javascript; charset=utf-8', body: read('page.js') },
+  '/assets/holdpoint.svg': { type: 'image/svg+xml', body: read('icon.svg') },
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`../../web/browser/${name}`, import.meta.url), 'utf8')
+}
+
+export function serveAssets(app: Api): void {
+  for (const [path, { type, body }] of Object.entries(assets)) {
+    app.get(path, { config: { needs: 'nothing' } }, (_request, reply) => reply.type(type).send(body))
+  }
+}

@@ -1,0 +1,23 @@
+// Cookies, as few as there are: for this site alone, and not for scripts.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+export const signInCookie = 'holdpoint_session'
+export const formCookie = 'holdpoint_form'
+
+const lifeSeconds = 12 * 3600
+
+export function cookieOf({ headers }: FastifyRequest, name: string): string {
+  for (const pair of (headers.cookie ?? '').split(';')) {
+    const [key, value] = pair.trim().split('=', 2)
+    if (key === name) return value ?? ''
+  }
+  return ''
+}
+
+/** An empty value takes the cookie away. */
+export function setCookie(reply: FastifyReply, name: string, value: string, isSecure: boolean, path = '/'): void {
+  const life = value === '' ? 0 : lifeSeconds
+  const cookie = `${name}=${value}; Path=${path}; HttpOnly; SameSite=Strict; Max-Age=${life}${isSecure ? '; Secure' : ''}`
+  // Fastify adds to those that were set before.
+  void reply.header('set-cookie', cookie)
+}

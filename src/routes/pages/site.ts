@@ -1,0 +1,94 @@
+// What every page needs: who looks at it, the frame around it, and how it is sent.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { anyone, type Caller } from '../../access/role.js'
+import type { KeyHolder } from '../../service/people.js'
+import type { Service } from '../../service/service.js'
+import type { Frame } from '../../web/frame.js'
+import type { Auth } from '../auth.js'
+import type { Cursors } from '../cursor.js'
+import type { Backlog } from '../response-backlog.js'
+import { createSessions } from '../session.js'
+import { cookieOf, setCookie, signInCookie } from './cookie.js'
+import { createForms } from './form.js'
+import { createRenderer } from './renderer.js'
+
+export interface SiteDeps {
+  service: Service
+  auth: Auth
+  backlog: Backlog
+  cursors: Cursors
+  /** 256 bits and more of chance, as hexadecimal digits. */
+  chance: () => string
+  /** Whether browsers come by https, so that cookies may stay on it. */
+  isSecure: () => boolean
+}
+
+export type Site = ReturnType<typeof createSite>
+
+/** Every page asks in its own way whether its reader may see it. */
+export const config = { needs: 'page' as const }
+
+/** Where pages are that need a sign-in: at the root in open mode, and at the place of each sign-in. */
+export const places = ['', '/s/:session']
+
+export function createSite({ service, auth, backlog, cursors, chance, isSecure }: SiteDeps) {
+  const { people } = service
+  const signIns = createSessions(service, chance)
+  const forms = createForms(chance, isSecure)
+
+  function signedIn(request: FastifyRequest): KeyHolder | null {
+    const place = placeOf(request)
+    return place === undefined ? null : signIns.holderOf(place, cookieOf(request, signInCookie))
+  }
+
+  return {
+    service,
+    auth,
+    backlog,
+    cursors,
+    forms,
+    render: createRenderer(),
+    signedIn,
+
+    /** The person who is signed in, anyone in open mode, or nobody. */
+    callerOf: (request: FastifyRequest): Caller | null => (people.isOpen() ? anyone : signedIn(request)),
+
+    /** Signs in with a key; answers the place of its pages. */
+    begin(reply: FastifyReply, keyId: string): string {
+      const { place, secret } = signIns.start(keyId)
+      setCookie(reply, signInCookie, secret, isSecure(), `/s/${place}`)
+      return `/s/${place}`
+    },
+
+    end(request: FastifyRequest, reply: FastifyReply): void {
+      signIns.end(placeOf(request) ?? '')
+      setCookie(reply, signInCookie, '', isSecure(), baseOf(request))
+    },
+
+    /** A viewer who is named by a link is not signed in. */
+    frameOf(request: FastifyRequest, reply: FastifyReply, viewer: string | null, isSignedIn = viewer !== null): Frame {
+      const action = `${baseOf(request)}/logout`
+      const signOut = isSignedIn ? { action, csrf: forms.tokenFor(request, reply, action) } : null
+      return { isOpen: people.isOpen(), viewer, signOut }
+    },
+
+    async send(reply: FastifyReply, html: string): Promise<FastifyReply> {
+      await backlog.reserve(reply, html.length)
+      return reply.type('text/html; charset=utf-8').send(html)
+    },
+  }
+}
+
+function placeOf({ params }: FastifyRequest): string | undefined {
+  return (params as { session?: string }).session
+}
+
+/** What the paths of a sign-in's pages begin with; empty outside of one. */
+export function baseOf(request: FastifyRequest): string {
+  const place = placeOf(request) ?? ''
+  return /^[0-9a-f]{64}$/.test(place) ? `/s/${place}` : ''
+}
+
+export function goTo(reply: FastifyReply, path: string): FastifyReply {
+  return reply.code(303).header('location', path).send()
+}

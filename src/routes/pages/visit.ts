@@ -1,0 +1,129 @@
+// A confirmation on its page: looked at, decided on, and followed. How a visitor came there, signed in or by a link, is said by
+// the page itself; all else is the same.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { anyone, type Caller } from '../../access/role.js'
+import type { Confirmation, Verdict, Via } from '../../core/model.js'
+import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
+import { flawOfVoter } from '../../core/vote.js'
+import type { Decided, Decision, Voter } from '../../service/decide.js'
+import { recordedApproval } from '../../web/approvals.js'
+import type { Api } from '../api.js'
+import { granted, problemOf, problems } from '../errors.js'
+import { mayHold, whenGone } from '../wait.js'
+import { problemWith, readDecision } from './decision.js'
+import { bodyLimit, type Fields, pathOf } from './form.js'
+import { signInUrl, toSignIn } from './sign-in.js'
+import { baseOf, config, goTo, type Site } from './site.js'
+
+export interface Visitor {
+  /** Of the confirmation. */
+  id: string
+  /** Where its page is. */
+  path: string
+  via: Via
+  caller: Caller
+  voter: Voter
+  isSignedIn: boolean
+  mayDecide: boolean
+  /** Why they cannot decide, whatever the confirmation. */
+  obstacle: string | null
+  decide(decision: Decision): Promise<Decided | Refusal>
+}
+
+const longestPollMs = 60_000
+const notSignedIn = refuse('unauthorized', 'Sign in first.')
+
+/** `visitorOf` answers null for a reader who has to sign in first. */
+export function visitRoutes(
+  pages: Api,
+  { service, auth, backlog, forms, render, frameOf, send }: Site,
+  path: string,
+  visitorOf: (request: FastifyRequest) => Promise<Visitor | null>,
+): void {
+  const { people } = service
+
+  pages.get(path, { config }, async (request, reply) => {
+    const visitor = await visitorOf(request)
+    if (visitor === null) return toSignIn(request, reply)
+    return show(request, reply, visitor, await find(visitor))
+  })
+
+  pages.post(path, { config, bodyLimit }, async (request, reply) => {
+    const fields = forms.read(request)
+    const visitor = await visitorOf(request)
+    if (visitor === null) {
+      await auth.note(request, notSignedIn, 'unknown', { via: 'page' })
+      return toSignIn(request, reply)
+    }
+    const { id, via, voter, mayDecide, obstacle } = visitor
+    const confirmation = await find(visitor)
+    if (!mayDecide) await auth.reject(request, refuse('forbidden', obstacle!), voter.by, { via, id })
+    const decision = readDecision(fields, confirmation, voter, via)
+    const result = isRefusal(decision) ? decision : await visitor.decide(decision)
+    // What came of it is on the page, which is loaded anew; what did not is said at the form, or where it was.
+    if (!isRefusal(result)) return goTo(reply, pathOf(request))
+    const again = (await visitorOf(request)) ?? visitor
+    return show(request, reply.code(problems[result.refused].status), again, await find(again), result, fields)
+  })
+
+  /** The version of the record, once it is another than the one that is shown, or the time is over. */
+  pages.get(`${path}/state`, { config }, async (request, reply) => {
+    const visitor = await visitorOf(request)
+    if (visitor === null) throw problemOf(notSignedIn)
+    const { version, wait } = request.query as { version?: unknown; wait?: unknown }
+    const asked = Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0))
+    // A reader who cannot be held is told at once how it stands, and asks again in a second.
+    const waitMs = mayHold(service, backlog, anyone) ? asked : 0
+    const news = granted(await service.waitForNews(visitor.id, Number(version), waitMs, whenGone(reply)))
+    return reply.type('application/json').send({ version: news.version })
+  })
+
+  async function find({ id, caller }: Visitor): Promise<Confirmation> {
+    return granted(await service.find(id, caller)).confirmation
+  }
+
+  /** With a refusal: why a decision was not taken, and what was entered with it. */
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { path, voter, obstacle, isSignedIn }: Visitor,
+    confirmation: Confirmation,
+    refusal: Refusal | null = null,
+    entered: Fields = {},
+  ): Promise<FastifyReply> {
+    const { by, isProven: isVerified } = voter
+    const isOver = confirmation.resolution !== null
+    const problemWithVote = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
+    // Who may not approve may still be allowed to deny.
+    const why = obstacle ?? problemWithVote('deny')
+    const done = recordedApproval(confirmation, by, isVerified)
+    const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
+    const form = {
+      action: path,
+      csrf: forms.tokenFor(request, reply, path),
+      by,
+      isVerified,
+      whyNotApprove: problemWithVote('approve'),
+      verdict,
+      reason,
+      typed,
+      duration,
+      whom,
+      details,
+    }
+    const said = done === null ? null : { kind: 'done' as const, text: done }
+    const mayList = isSignedIn || people.isOpen()
+    const page = await render({
+      ...frameOf(request, reply, isVerified ? by : null, isSignedIn),
+      confirmation,
+      now: service.now(),
+      decision: isOver ? null : why === null ? { form } : { why },
+      message: refusal === null ? said : problemWith(refusal, typed),
+      draft: { reason, typed },
+      stateUrl: isOver ? null : `${path}/state`,
+      signInUrl: mayList || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
+      backUrl: mayList ? `${baseOf(request)}/` : null,
+    })
+    return send(reply, page)
+  }
+}

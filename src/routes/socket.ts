@@ -1,0 +1,111 @@
+// What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, expectations, and more requests
+// at once than a connection may send.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { stringifyInert } from '../core/json.js'
+import { pageHeaders } from '../web/headers.js'
+import { messagePage } from '../web/message.js'
+import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
+
+/** How long a refused client may go on sending, and take to read why. */
+const lingerMs = 1000
+
+/** Refuses what Node would answer without a body, or not at all, before any route is asked. */
+export function guardServer(server: Server): void {
+  limitPipelining(server)
+  server.on('checkExpectation', (_request, response) => {
+    const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
+    const { status, headers, body } = render(problem)
+    response.writeHead(status, headers).end(body)
+  })
+  server.on('connect', (_request, socket) => {
+    refuse(socket, new Problem('method_not_allowed', 'This is not a proxy; it does not take CONNECT.'))
+  })
+}
+
+/** Requests one behind the other that one connection may have under way. Each may be held, and takes memory. */
+const maxUnderWay = 16
+
+/** A connection that sends more is cut off: what comes out of turn cannot be answered before the others are. */
+function limitPipelining(server: Server): void {
+  const underWay = new WeakMap<Socket, number>()
+  const count = ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const sent = (underWay.get(socket) ?? 0) + 1
+    underWay.set(socket, sent)
+    response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
+    if (sent > maxUnderWay) socket.destroy()
+  }
+  // Before the listener that answers.
+  server.prependListener('request', count)
+  server.prependListener('checkExpectation', count)
+}
+
+/** Bytes that are no HTTP request, or too much of one: answered on the bare socket. */
+export function refuseSocket(error: Error & { code?: string; rawPacket?: unknown }, socket: Duplex): void {
+  // What comes after the bytes that were refused is refused with them.
+  if (socket.writableEnded) return
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  if (error.code === 'HPE_HEADER_OVERFLOW' && isFromBrowser(error.rawPacket)) {
+    answer(socket, tooManyCookies)
+    return
+  }
+  const problem =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new Problem('headers_too_large', 'The headers are larger than 16 KiB; send less.')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new Problem('request_timeout', 'The request took too long to arrive.')
+        : new Problem('invalid_request', 'This is not a valid HTTP/1.1 request.')
+  refuse(socket, problem)
+}
+
+/** Nothing of it was parsed, but what came last mostly tells. */
+function isFromBrowser(packet: unknown): boolean {
+  const head = Buffer.isBuffer(packet) ? packet.subarray(0, 16 * 1024).toString('latin1') : ''
+  return /\r\n(?:accept:[^\r\n]{0,200}text\/html|cookie:)/i.test(head)
+}
+
+/** Its style will not load: the browser sends as many cookies for that. */
+const tooManyCookies = renderAs(
+  'headers_too_large',
+  { ...pageHeaders, 'Content-Type': 'text/html; charset=utf-8' },
+  messagePage({
+    ...{ isOpen: false, viewer: null, signOut: null },
+    title: 'Too many cookies',
+    text:
+      'This browser sends more than 16 KiB with each request, nearly all of it cookies: those of all programs on a machine ' +
+      'are sent to each of them. Nothing was decided. Clear the cookies of this site in the settings of the browser, or ' +
+      'open the page in a private window.',
+  }),
+)
+
+function refuse(socket: Duplex, problem: Problem): void {
+  answer(socket, render(problem))
+}
+
+/**
+ * Says so and closes. Not at once: closing on a client that still sends resets the connection, and the answer is lost.
+ */
+function answer(socket: Duplex, { status, title, headers, body }: Rendered): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.on('error', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+type Rendered = ReturnType<typeof renderAs>
+
+function render(problem: Problem): Rendered {
+  const body = stringifyInert(problemBody(problem, 'none'))
+  return renderAs(problem.code, { 'Content-Type': 'application/problem+json' }, body)
+}
+
+function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {
+  const headers = { ...about, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }
+  return { ...problems[code], headers, body }
+}

@@ -1,0 +1,173 @@
+// Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
+import { statusOf } from '../../core/confirmation.js'
+import type { Confirmation, Status } from '../../core/model.js'
+import { briefly, confirmations as table } from '../records.js'
+import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
+import type { SqlValue } from '../table.js'
+import type Database from './driver.js'
+import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
+
+/** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
+const maxRowsRead = 5000
+
+const filterColumns = {
+  sessionKey: 'session_key',
+  resolvedBy: 'resolved_by',
+  requester: 'requester',
+  action: 'action',
+  status: 'status',
+} as const
+
+export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
+  const sql = prepare(db)
+
+  /** The rows to look through for a filter. */
+  function newest(filter: ConfirmationFilter, after: Cursor | null): IterableIterator<unknown> {
+    // Nobody resolved what is pending.
+    const wanted = filter.resolvedBy === '' ? { ...filter, status: 'pending' as const, resolvedBy: undefined } : filter
+    const key = [...sql.newest.keys()].find((column) => wanted[column] !== undefined)
+    const until = filter.until ?? Number.MAX_SAFE_INTEGER
+    const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
+    const bounds = { createdAt, arrival, since: filter.since ?? 0 }
+    if (key === undefined) return sql.allNewest.iterate(bounds)
+    return sql.newest.get(key)!.iterate({ ...bounds, value: wanted[key] })
+  }
+
+  return {
+    get: read((id: string) => {
+      assertKnown(id)
+      return first(sql.get.get(id))
+    }),
+
+    brief: read((id: string) => {
+      assertKnown(id)
+      const row = sql.brief.get(id) as BriefRow | undefined
+      if (row === undefined) return undefined
+      const { requester, status, createdAt, deadline, size } = row
+      return { requester, isResolved: status !== 'pending', createdAt, deadline, size }
+    }),
+
+    list: read((filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) => {
+      // Whether one in doubt belongs into it is in doubt too.
+      assertKnown(anyConfirmation)
+      return order === 'deadline'
+        ? collect(sql.byDeadline.iterate(...(after ?? [-1, -1])), filter, limit)
+        : collect(newest(filter, after), filter, limit)
+    }),
+
+    listPending: read((limit: number, after: Cursor | null) => {
+      assertKnown(anyConfirmation)
+      return collect(sql.pendingBriefly.iterate(...(after ?? [-1, -1])), {}, limit)
+    }),
+
+    due: read((now: number, limit: number) => takeSome(sql.due.iterate(now, limit), sizeOf).items.map(toRecord)),
+    nextDue: read(() => sql.nextDue.get() as number | undefined),
+    ahead: read((now: number, limit: number) => takeSome(sql.ahead.iterate(now, limit), sizeOf).items.map(toRecord)),
+
+    countPending: read(
+      (now: number) => sql.countPending.get({ now }) as { count: number; oldestCreatedAt: number | null },
+    ),
+    countExecutions: read(() => sql.countExecutions.get() as Record<'unclaimed' | 'claimed' | 'unreported', number>),
+    pendingDigests: read(() => sql.pendingDigests.all() as { id: string; requester: string; digest: string }[]),
+    lastDenied: read((digest: string, since: number) => first(sql.lastDenied.get(digest, since))),
+    askedSince: read((since: number) => sql.askedSince.all(since) as { action: string; at: number }[]),
+  }
+}
+
+interface BriefRow {
+  requester: string
+  status: Status
+  createdAt: number
+  deadline: number
+  size: number
+}
+
+function prepare(db: Database.Database) {
+  const rows = (text: string) => db.prepare(text).raw()
+  const columns = table.columns()
+  // Left to itself, the planner takes the index on status and sorts everything that is pending.
+  const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
+  const newestWhere = (condition: string) =>
+    rows(`SELECT created_at, arrival, ${columns} FROM confirmations
+      WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
+      ORDER BY created_at DESC, arrival DESC`)
+  const byDeadline = (read: string) =>
+    rows(`SELECT deadline, arrival, ${read} ${fromPending}
+      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
+  return {
+    get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
+    brief: db.prepare(`SELECT requester, status, created_at AS createdAt, deadline,
+      octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
+    byDeadline: byDeadline(columns),
+    pendingBriefly: byDeadline(table.columns(briefly)),
+    allNewest: newestWhere(''),
+    newest: new Map(
+      Object.entries(filterColumns).map(([key, column]) => [
+        key as keyof typeof filterColumns,
+        newestWhere(`${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`),
+      ]),
+    ),
+    due: rows(`SELECT ${columns} FROM confirmations WHERE due_at <= ? ORDER BY due_at LIMIT ?`),
+    nextDue: db.prepare('SELECT due_at FROM confirmations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1').pluck(),
+    ahead: rows(`SELECT ${columns} FROM confirmations
+      WHERE due_at IS NOT NULL AND coalesce(resolved_at, created_at) > ? LIMIT ?`),
+    countPending: db.prepare(`SELECT
+      (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
+      (SELECT count(*) FROM confirmations WHERE status = 'pending' AND created_at > @now) AS count,
+      (SELECT created_at FROM confirmations WHERE status = 'pending' AND created_at <= @now AND deadline > @now
+        ORDER BY created_at LIMIT 1) AS oldestCreatedAt`),
+    countExecutions: db.prepare(`SELECT
+      (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
+      (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed,
+      (SELECT count(*) FROM (SELECT 1 FROM confirmations WHERE execution = 'unreported' LIMIT 1000)) AS unreported`),
+    pendingDigests: db.prepare(`SELECT id, requester, digest ${fromPending} WHERE status = 'pending'`),
+    lastDenied: rows(`SELECT ${columns} FROM confirmations
+      WHERE status = 'denied' AND digest = ? AND resolved_at > ? ORDER BY resolved_at DESC LIMIT 1`),
+    askedSince: db.prepare(`SELECT action, created_at AS at FROM confirmations
+      WHERE created_at > ? AND status <> 'auto_approved' ORDER BY created_at`),
+  }
+}
+
+function toRecord(row: SqlValue[]): Confirmation {
+  return table.read(row)
+}
+
+function first(row: unknown): Confirmation | undefined {
+  return row === undefined ? undefined : toRecord(row as SqlValue[])
+}
+
+/** Rows begin with their place in the listing. */
+function collect(rows: IterableIterator<unknown>, filter: ConfirmationFilter, limit: number): Page<Confirmation> {
+  const items: Confirmation[] = []
+  let place: Cursor | null = null
+  let bytes = 0
+  let count = 0
+  for (const row of rows as IterableIterator<[...Cursor, ...SqlValue[]]>) {
+    bytes += sizeOf(row)
+    // The row that does not fit any more is the first of the next page.
+    if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
+      return { items, next: place }
+    const confirmation = table.read(row, 2)
+    if (matches(confirmation, filter)) items.push(confirmation)
+    count += 1
+    place = [row[0], row[1]]
+  }
+  return { items, next: null }
+}
+
+/** Somewhat more than it takes in an answer: escapes are counted. */
+function sizeOf(row: SqlValue[]): number {
+  return JSON.stringify(row).length
+}
+
+function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {
+  return (
+    (filter.status === undefined || statusOf(confirmation) === filter.status) &&
+    (filter.action === undefined || confirmation.action === filter.action) &&
+    (filter.requester === undefined || confirmation.requester === filter.requester) &&
+    (filter.sessionKey === undefined || confirmation.sessionKey === filter.sessionKey) &&
+    (filter.resolvedBy === undefined || (confirmation.resolution?.by ?? '') === filter.resolvedBy) &&
+    (filter.since === undefined || confirmation.createdAt >= filter.since) &&
+    (filter.until === undefined || confirmation.createdAt < filter.until)
+  )
+}

@@ -1,0 +1,305 @@
+// The schema as an ordered list that only ever grows. The database's user_version is how many of them it has seen.
+// One is SQL, or a function where SQL cannot say it. It stands for itself: what it calls may not change after it.
+import { digestOf } from '../../core/digest.js'
+import type Database from './driver.js'
+
+export type Migration = string | ((db: Database.Database) => void)
+
+/** Marks a SQLite file as ours ("Hold"), so that another program's database is never migrated by mistake. */
+export const applicationId = 0x486f6c64
+
+const claimsAndKeys = `
+  -- Anew, because columns that are added stand behind the large ones.
+  CREATE TABLE confirmations_2 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL
+      CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved')),
+    timeout_seconds INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    resolved_at INTEGER,
+    resolved_via TEXT,
+    resolved_by TEXT NOT NULL,
+    execution TEXT CHECK (execution IN ('unclaimed', 'lapsed', 'claimed', 'unreported', 'succeeded', 'failed')),
+    claim_by INTEGER,
+    claimed_at INTEGER,
+    report_by INTEGER,
+    reported_at INTEGER,
+    digest TEXT NOT NULL,
+    action TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    callback_url TEXT,
+    requested_as TEXT,
+    -- JSON; NULL are the default terms, and no votes.
+    terms TEXT,
+    votes TEXT,
+    reason TEXT,
+    report_message TEXT,
+    description TEXT NOT NULL,
+    details TEXT NOT NULL,
+    CHECK ((status = 'pending') = (resolved_at IS NULL)),
+    CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
+    CHECK ((execution IS NULL) = (claim_by IS NULL)),
+    CHECK ((claimed_at IS NULL) = (report_by IS NULL))
+  ) STRICT;
+
+  -- Approvals from before there were claims cannot be claimed; whoever asked then acts without.
+  INSERT INTO confirmations_2
+  SELECT arrival, id, version, status, timeout_seconds, created_at, deadline, resolved_at, resolved_via, resolved_by,
+    CASE WHEN status IN ('approved', 'auto_approved') THEN 'lapsed' END,
+    CASE WHEN status IN ('approved', 'auto_approved') THEN resolved_at END,
+    NULL, NULL, NULL, digest_of(action, details, requester, session_key), action, requester, session_key,
+    NULL, NULL, NULL, NULL, reason, NULL, description, details
+  FROM confirmations;
+  DROP TABLE confirmations;
+  ALTER TABLE confirmations_2 RENAME TO confirmations;
+
+  CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
+  CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
+  CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
+  CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
+  CREATE INDEX confirmations_created_at ON confirmations (created_at);
+  CREATE INDEX confirmations_status ON confirmations (status, created_at);
+  CREATE INDEX confirmations_action ON confirmations (action, created_at);
+  CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
+  CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
+  CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
+  CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE status = 'denied';
+
+  ALTER TABLE deliveries ADD COLUMN destination TEXT NOT NULL DEFAULT '';
+  DROP INDEX deliveries_due;
+  CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
+
+  CREATE TABLE grants_2 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester.
+    scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
+    session_key TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    expires_at INTEGER,
+    max_uses INTEGER,
+    uses INTEGER NOT NULL,
+    reason TEXT,
+    granted_by TEXT NOT NULL,
+    proven INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    UNIQUE (action, scope, session_key, requester)
+  ) STRICT;
+  INSERT INTO grants_2
+  SELECT arrival, id, version, action, scope, session_key, '', expires_at, max_uses, uses, reason, granted_by, 0,
+    created_at, revoked_at
+  FROM grants;
+  DROP TABLE grants;
+  ALTER TABLE grants_2 RENAME TO grants;
+  CREATE INDEX grants_created_at ON grants (created_at);
+
+  CREATE INDEX events_confirmation_id ON events (confirmation_id) WHERE confirmation_id IS NOT NULL;
+
+  CREATE TABLE idempotency_keys (
+    caller TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (caller, key)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE people (
+    name TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    telegram_id TEXT UNIQUE,
+    discord_id TEXT UNIQUE,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Of keys and links only hashes are kept.
+  CREATE TABLE keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    person TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('agent', 'operator', 'auditor', 'admin')),
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    replaced_by TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    used_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  `
+
+export const migrations: readonly Migration[] = [
+  `
+  -- What may be large stands last: SQLite reads a row from its beginning, and pages that overflow only when asked.
+  CREATE TABLE confirmations (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL
+      CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved')),
+    timeout_seconds INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    resolved_at INTEGER,
+    resolved_via TEXT,
+    resolved_by TEXT NOT NULL,
+    action TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    reason TEXT,
+    description TEXT NOT NULL,
+    details TEXT NOT NULL,
+    CHECK ((status = 'pending') = (resolved_at IS NULL))
+  ) STRICT;
+
+  CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
+  CREATE INDEX confirmations_created_at ON confirmations (created_at);
+  CREATE INDEX confirmations_status ON confirmations (status, created_at);
+  CREATE INDEX confirmations_action ON confirmations (action, created_at);
+  CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
+  CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
+  CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at);
+
+  CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    via TEXT NOT NULL,
+    confirmation_id TEXT,
+    data TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TRIGGER events_no_update BEFORE UPDATE ON events
+  BEGIN SELECT raise(ABORT, 'events are append-only: UPDATE refused'); END;
+  CREATE TRIGGER events_no_delete BEFORE DELETE ON events
+  BEGIN SELECT raise(ABORT, 'events are append-only: DELETE refused'); END;
+  -- REPLACE deletes without firing the trigger above, so an insert must come after everything there is.
+  CREATE TRIGGER events_no_replace BEFORE INSERT ON events
+  WHEN NEW.seq <= coalesce((SELECT max(seq) FROM events), 0)
+  BEGIN SELECT raise(ABORT, 'events are append-only: seq must grow'); END;
+
+  CREATE TABLE grants (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    -- A global grant has scope 'global' and an empty session_key.
+    scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
+    session_key TEXT NOT NULL,
+    expires_at INTEGER,
+    max_uses INTEGER,
+    uses INTEGER NOT NULL,
+    reason TEXT,
+    granted_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    UNIQUE (action, scope, session_key)
+  ) STRICT;
+
+  CREATE INDEX grants_created_at ON grants (created_at);
+
+  CREATE TABLE deliveries (
+    confirmation_id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('queued', 'retrying', 'sent', 'failed', 'superseded', 'dropped')),
+    attempts INTEGER NOT NULL,
+    next_at INTEGER,
+    updated_at INTEGER NOT NULL,
+    error TEXT,
+    PRIMARY KEY (confirmation_id, channel),
+    CHECK ((state IN ('queued', 'retrying')) = (next_at IS NOT NULL))
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX deliveries_due ON deliveries (channel, next_at) WHERE next_at IS NOT NULL;
+
+  -- One row that the readiness check rewrites, to learn whether writing works.
+  CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
+  INSERT INTO probe VALUES (1, 0);
+  `,
+  (db) => {
+    db.function('digest_of', (action: string, details: string, requester: string, sessionKey: string) =>
+      digestOf({ action, details, onBehalfOf: null, requester, sessionKey }),
+    )
+    db.exec(claimsAndKeys)
+  },
+  `
+  CREATE TABLE grants_3 (
+    arrival INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    -- A global grant has scope 'global' and an empty session_key; one for whoever asks has an empty requester; one that
+    -- asks nothing of the details has empty conditions and an empty hash.
+    scope TEXT NOT NULL CHECK (scope IN ('global', 'session')),
+    session_key TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    conditions TEXT NOT NULL,
+    details_hash TEXT NOT NULL,
+    expires_at INTEGER,
+    max_uses INTEGER,
+    uses INTEGER NOT NULL,
+    reason TEXT,
+    granted_by TEXT NOT NULL,
+    proven INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    details TEXT,
+    UNIQUE (action, scope, session_key, requester, conditions, details_hash),
+    CHECK ((details_hash = '') = (details IS NULL))
+  ) STRICT;
+  INSERT INTO grants_3
+  SELECT arrival, id, version, action, scope, session_key, requester, '', '', expires_at, max_uses, uses, reason,
+    granted_by, proven, created_at, revoked_at, NULL
+  FROM grants;
+  DROP TABLE grants;
+  ALTER TABLE grants_3 RENAME TO grants;
+  CREATE INDEX grants_created_at ON grants (created_at);
+  CREATE INDEX grants_live ON grants (action, session_key, details_hash, coalesce(expires_at, 9007199254740991))
+    WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses);
+
+  -- A vote said in one word what it let pass from then on.
+  UPDATE confirmations SET votes = (
+    SELECT json_group_array(CASE WHEN json_type(value, '$.remember') = 'text' THEN
+      json_set(value, '$.remember', json_object('scope', json_extract(value, '$.remember'), 'requester',
+        CASE WHEN json_extract(value, '$.remember') = 'session' AND json_extract(value, '$.isProven') THEN requester END,
+        'expiresAt', NULL, 'isExact', json('false')))
+      ELSE json(value) END)
+    FROM json_each(votes))
+  WHERE votes LIKE '%"remember":"%';
+  `,
+  `
+  -- Behind the large ones, which whoever reads it reads as well.
+  ALTER TABLE confirmations ADD COLUMN on_behalf_of TEXT;
+  `,
+  `
+  -- Drawn once: what the service seals with it stays good across restarts.
+  CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO secrets VALUES ('cursors', lower(hex(randomblob(32))));
+  `,
+  `
+  -- When time alone changes it next, as core/confirmation.ts says.
+  ALTER TABLE confirmations ADD COLUMN due_at INTEGER;
+  UPDATE confirmations SET due_at = CASE WHEN status = 'pending' THEN deadline
+    WHEN execution = 'unclaimed' THEN claim_by ELSE report_by END
+  WHERE status = 'pending' OR execution IN ('unclaimed', 'claimed');
+  CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
+  `,
+]

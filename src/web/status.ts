@@ -1,0 +1,146 @@
+// The status of a confirmation: how it was resolved, by whom, what became of it, and each vote on the way there.
+import type { Confirmation, Execution, Outcome, Remembered, Resolution, Status, Vote } from '../core/model.js'
+import { approvalsGiven } from '../core/vote.js'
+import { covered } from './always.js'
+import { stillNeeded } from './approvals.js'
+import { html, type Markup, named, written, writtenLine } from './html.js'
+import { moment } from './time.js'
+
+export const statusWords: Record<Status, string> = {
+  pending: 'Waiting for a decision',
+  approved: 'Approved',
+  denied: 'Denied',
+  expired: 'Expired',
+  cancelled: 'Cancelled',
+  auto_approved: 'Approved automatically',
+}
+
+/** A sign beside the word, so that colour is not the only difference. */
+const marks: Record<Outcome, string> = {
+  approved: '✓',
+  denied: '✕',
+  expired: '–',
+  cancelled: '–',
+  auto_approved: '✓',
+}
+
+const channels = new Map([
+  ['http', 'the API'],
+  ['telegram', 'Telegram'],
+  ['discord', 'Discord'],
+  ['page', 'the page'],
+  ['web', 'the page'],
+  ['link', 'a link'],
+  ['cli', 'the command line'],
+])
+
+function through(via: string): Markup {
+  const channel = channels.get(via)
+  return channel === undefined ? html`through ${writtenLine(via)}` : html`through ${channel}`
+}
+
+export function statusBox(confirmation: Confirmation): Markup | null {
+  const { resolution, execution, votes } = confirmation
+  if (resolution === null) return null
+  return html`<div class="status ${resolution.status}">
+    ${verdict(resolution, votes)} ${execution === null ? null : executionSentence(execution)}
+    ${votes.map(({ by, remember }) => (remember === null ? null : alsoWhitelisted(confirmation, by, remember)))}
+  </div>`
+}
+
+/** Where the form was: how it ended, in short. */
+export function outcome({ resolution, votes }: Confirmation): Markup | null {
+  if (resolution === null) return null
+  return html`<div class="outcome ${resolution.status}">${verdict(resolution, votes)}</div>`
+}
+
+function verdict(resolution: Resolution, votes: Vote[]): Markup {
+  const { status, reason } = resolution
+  return html`<p class="verdict">
+      <span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b>
+    </p>
+    <p>${sentences[status](resolution, votes)}</p>
+    ${reasonLine(reason)}`
+}
+
+function reasonLine(reason: string | null): Markup | null {
+  return reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`
+}
+
+function alsoWhitelisted(confirmation: Confirmation, by: string, remembered: Remembered): Markup {
+  return html`<p>
+    ${named(by)} also whitelisted ${covered(confirmation, remembered)}. To take that back:
+    <code>GET /whitelist</code> lists the entry with its ID, <code>DELETE /whitelist/ID</code> revokes it.
+  </p>`
+}
+
+const sentences: Record<Outcome, (resolution: Resolution, votes: Vote[]) => Markup> = {
+  approved: ({ by, at, via }, votes) => {
+    const voters = votes.flatMap((vote) => (vote.verdict === 'approve' ? [vote.by] : []))
+    const people = voters.includes(by) ? voters : [by]
+    return html`By ${people.map((one, index) => html`${separator(index, people.length)}${named(one)}`)} at
+    ${moment(at)}, ${through(via)}.`
+  },
+  denied: ({ by, at, via }) => html`By ${named(by)} at ${moment(at)}, ${through(via)}. It must not be done.`,
+  expired: ({ at }) => html`At ${moment(at)}. No decision came in time, so it is not approved.`,
+  cancelled: ({ by, at, via }) =>
+    html`By ${named(by)} at ${moment(at)}, ${through(via)}. There is nothing left to decide.`,
+  auto_approved: ({ by, at }) => html`By ${grantedBy(by)} at ${moment(at)}. Nobody was asked.`,
+}
+
+/** The service signs for an entry with its id. */
+function grantedBy(by: string): Markup {
+  const [, id] = /^whitelist:(.*)$/s.exec(by) ?? []
+  return id === undefined ? named(by) : html`the whitelist entry with the ID <code>${writtenLine(id)}</code>`
+}
+
+function separator(index: number, count: number): string {
+  if (index === 0) return ''
+  return index === count - 1 ? ' and ' : ', '
+}
+
+function executionSentence({ state, claimBy, claimedAt, reportBy, reportedAt, message }: Execution): Markup {
+  const at = (ms: number | null) => (ms === null ? html`an unknown time` : moment(ms))
+  const words: Record<Execution['state'], Markup> = {
+    unclaimed: html`Not begun yet. It may begin until ${at(claimBy)}.`,
+    lapsed: html`Never begun: the approval was good until ${at(claimBy)}.`,
+    claimed: html`Begun at ${at(claimedAt)}. A report is due by ${at(reportBy)}.`,
+    unreported: html`Begun at ${at(claimedAt)}; no report came by ${at(reportBy)}. Whether it was done is not known.`,
+    succeeded: html`Reported as done at ${at(reportedAt)}.`,
+    failed: html`Reported as failed at ${at(reportedAt)}.`,
+  }
+  return html`<p>${words[state]}${message === null || message === '' ? null : html` ${written(message)}`}</p>`
+}
+
+export function votesList(confirmation: Confirmation): Markup {
+  const { votes, resolution, terms } = confirmation
+  const { approvals } = terms
+  const needed = resolution === null ? stillNeeded(confirmation) : null
+  return html`<section aria-labelledby="votes-title">
+    <h2 id="votes-title">${resolution === null ? 'Votes so far' : 'Votes'}</h2>
+    <p>
+      ${approvalsGiven(confirmation)} of ${approvals}
+      ${approvals === 1 ? 'approval' : 'approvals'}.${votes.length === 0 ? ' Nobody has voted.' : null}
+      ${needed === null ? null : written(needed)}
+    </p>
+    ${
+      votes.length === 0
+        ? null
+        : html`<ul class="votes" role="list">
+            ${votes.map(voteItem)}
+          </ul>`
+    }
+  </section>`
+}
+
+function voteItem({ verdict, by, at, via, reason, comment }: Vote): Markup {
+  const isDenial = verdict === 'deny'
+  return html`<li class="${isDenial ? 'denied' : 'approved'}">
+    <p>
+      <span class="mark" aria-hidden="true">${isDenial ? '✕' : '✓'}</span> <b>${isDenial ? 'Denied' : 'Approved'}</b> by
+      ${named(by)}${comment === null ? null : html` <span class="quiet">(gave the name ${named(comment)}, which is not proven)</span>`}
+    </p>
+    <p class="quiet">${moment(at)}, ${through(via)}</p>
+    ${reasonLine(reason)}
+  </li>`
+}
