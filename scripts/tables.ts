@@ -1,11 +1,14 @@
-// The tables in docs/ that are made from the code: settings, routes, problem codes, events, metrics.
+// The tables in docs/ that are made from the code: settings, rules, routes, problem codes, events, metrics.
 import { format, resolveConfig } from 'prettier'
 import { parse as parseYaml } from 'yaml'
 import { events } from '../src/audit/event.js'
 import { metrics } from '../src/metrics.js'
+import { manual } from '../src/policy/parts.js'
 import { highRiskActions } from '../src/policy/risk.js'
+import { ruleSettings } from '../src/policy/schema.js'
+import { comparisons } from '../src/policy/when.js'
 import { problems } from '../src/routes/errors.js'
-import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/settings.js'
+import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/config/settings.js'
 
 interface Operation {
   operationId: string
@@ -31,6 +34,21 @@ export function createTables(openapi: string): Record<string, string> {
         env === undefined ? '' : code(env),
         preset === undefined ? '' : code(String(preset)),
         sentence(help),
+      ]),
+    ),
+    'rule-settings': table(
+      ['Setting', 'Takes', 'Left out', 'Meaning'],
+      Object.entries(ruleSettings).map(([name, schema]) => {
+        const { takes, leftOut = '' } = manual.get(schema)!
+        return [code(name), takes, leftOut, schema.description!]
+      }),
+    ),
+    comparisons: table(
+      ['Comparison', 'Takes', 'Holds for'],
+      Object.entries(comparisons.shape).map(([name, schema]) => [
+        code(name),
+        manual.get(schema)!.takes,
+        schema.description!,
       ]),
     ),
     routes: table(

@@ -1,16 +1,18 @@
-// Writes what is made from the code: openapi.yaml, and the tables in docs/.
+// Writes what is made from the code: openapi.yaml, policy.schema.json, and the tables in docs/.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from '../src/app.js'
-import { readInvocation } from '../src/config.js'
+import { readInvocation } from '../src/invocation.js'
 import { silentLogger } from '../src/log.js'
+import { rulesJsonSchema } from '../src/policy/schema.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../src/store/sqlite/writing.js'
 import { createTables, renewTables } from './tables.js'
 
 const openapi = await describeApi()
 write('openapi.yaml', openapi)
+write('policy.schema.json', rulesJsonSchema())
 const tables = createTables(openapi)
 for (const name of readdirSync('docs').filter((one) => one.endsWith('.md'))) {
   const file = join('docs', name)

@@ -1,13 +1,14 @@
 // The table of commands beside serving, and how the command line is read: a command, its argument and options, the flags.
 import { parseArgs } from 'node:util'
 import { nearTo } from './core/closest.js'
-import { fileKey, generalFlags, otherSettings, type OtherSetting, settingEntries } from './settings.js'
+import { fileKey, generalFlags, type Key, otherSettings, type OtherSetting, settingEntries } from './config/settings.js'
 
 const chatIds = {
   telegram: { takes: 'ID', help: 'by which Telegram knows this person; none removes it' },
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
 }
 const json = { takes: '', help: 'as JSON' }
+const reach = 'It goes through the running service if there is one, else into the database itself.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
@@ -19,21 +20,31 @@ export const commands = {
       'expires-in': { takes: 'TIME', help: 'how long it is good, as 90d, 12h, 30m or seconds; for ever if left out' },
       ...chatIds,
     },
-    more: 'The key alone goes to standard output, everything else to standard error. The first key ends the open time.',
+    more: `The key alone goes to standard output, everything else to standard error. The first key ends open mode. ${reach}`,
+    settings: ['dbPath'],
     example: 'keys add --name alice --role operator --expires-in 90d',
   },
-  'keys list': { help: 'list the keys, never their secrets', options: { json }, example: 'keys list --json' },
+  'keys list': {
+    help: 'list the keys, never their secrets',
+    options: { json },
+    more: reach,
+    settings: ['dbPath'],
+    example: 'keys list --json',
+  },
   'keys revoke': {
     argument: 'KEY',
     help: 'revoke a key, by its id, or all keys of a name',
     options: {},
-    more: 'At once: who is signed in with it is out.',
+    more: `At once: who is signed in with it is out. ${reach}`,
+    settings: ['dbPath'],
     example: 'keys revoke alice',
   },
   'keys rotate': {
     argument: 'KEY',
     help: 'make a key in the place of another, by its id or its name',
     options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' } },
+    more: reach,
+    settings: ['dbPath'],
     example: 'keys rotate alice --overlap 1h',
   },
   'people set': {
@@ -42,33 +53,51 @@ export const commands = {
       name: { takes: 'NAME', help: 'who it is; needed' },
       ...chatIds,
     },
+    more: reach,
+    settings: ['dbPath'],
     example: 'people set --name alice --telegram 123456789',
   },
-  'people list': { help: 'list everyone there is', options: { json }, example: 'people list' },
+  'people list': {
+    help: 'list everyone there is',
+    options: { json },
+    more: reach,
+    settings: ['dbPath'],
+    example: 'people list',
+  },
   'policy check': {
     argument: 'FILE',
     help: 'say everything that is wrong with a file of rules',
     options: {},
     more: 'A file that cannot be used is refused: exit code 1.',
+    settings: [],
     example: 'policy check rules.yaml',
   },
   'policy explain': {
     argument: 'ACTION',
     help: 'say what would happen to an action under the rules of --policy, and why',
     options: { details: { takes: 'JSON', help: 'the details it would come with' } },
+    settings: ['policy'],
     example: `policy explain pay --policy rules.yaml --details '{"n":5}'`,
+  },
+  'policy schema': {
+    help: 'print the JSON Schema of a file of rules, for editors',
+    options: {},
+    settings: [],
+    example: 'policy schema',
   },
   backup: {
     argument: 'FILE',
     help: 'copy the database, also while it is in use, into a new file',
     options: {},
+    settings: ['dbPath'],
     example: 'backup /var/backups/holdpoint.db',
   },
   restore: {
     argument: 'FILE',
     help: 'put a backup in the place of the database, while no service runs; the old one is kept',
     options: {},
-    more: 'What the backup would bring back to life is ended: requests that wait, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
+    more: 'What the backup would bring back to life is ended: pending requests, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
+    settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',
   },
 } as const satisfies Record<string, Command>
@@ -78,7 +107,9 @@ export interface Command {
   argument?: string
   help: string
   options: Record<string, { takes: string; help: string }>
-  /** What else whoever uses it should know. */
+  /** Which settings matter to it. */
+  settings: readonly Key[]
+  /** What else its user should know. */
   more?: string
   example: string
 }
@@ -91,7 +122,7 @@ export const groups: Record<string, string> = {
 }
 
 /** A command as it was given. */
-export interface Order {
+export interface GivenCommand {
   name: CommandName
   argument: string
   options: Partial<Record<string, string | true>>
@@ -113,8 +144,8 @@ export class ConfigProblems extends Error {
 export type CommandLine =
   | { command: 'help'; topic: string[] }
   | { command: 'version' }
-  /** Serving, where there is no order. With problems, nothing of it counts. */
-  | { command: 'run'; order: Order | null; flags: Map<string, string>; problems: string[] }
+  /** Serving, where no command is given. With problems, nothing of it counts. */
+  | { command: 'run'; given: GivenCommand | null; flags: Map<string, string>; problems: string[] }
 
 export function readCommandLine(argv: string[]): CommandLine {
   const { words, options } = readTokens(argv)
@@ -122,27 +153,27 @@ export function readCommandLine(argv: string[]): CommandLine {
   if (options.some(({ name }) => name === 'version')) return { command: 'version' }
   if (words[0] === 'help') return { command: 'help', topic: words.slice(1) }
   const problems: string[] = []
-  const order = readOrder(words, problems)
+  const given = readGiven(words, problems)
   const flags = new Map<string, string>()
   for (const { name, rawName, value, inlineValue } of options) {
-    const isOwn = order !== null && Object.hasOwn(optionsOf(order.name), name)
+    const isOwn = given !== null && Object.hasOwn(optionsOf(given.name), name)
     if (!isOwn && !generalFlags.includes(name)) {
       // About a command that is not known nothing more can be said.
-      if (problems.length === 0 || order !== null) problems.push(sayUnknownFlag(name, rawName, order?.name ?? null))
+      if (problems.length === 0 || given !== null) problems.push(sayUnknownFlag(name, rawName, given?.name ?? null))
     } else if (isSwitch(name)) {
-      if (value === undefined) order!.options[name] = true
+      if (value === undefined) given!.options[name] = true
       else problems.push(`--${name}: takes no value`)
     }
     // A flag in the place of the value: that was forgotten.
     else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('--')))
       problems.push(`--${name}: needs a value`)
-    else if (isOwn) order.options[name] = value
+    else if (isOwn) given.options[name] = value
     else flags.set(name, value)
   }
-  return { command: 'run', order, flags, problems }
+  return { command: 'run', given, flags, problems }
 }
 
-interface Given {
+interface GivenFlag {
   name: string
   rawName: string
   value: string | undefined
@@ -150,7 +181,7 @@ interface Given {
   inlineValue: boolean | undefined
 }
 
-function readTokens(argv: string[]): { words: string[]; options: Given[] } {
+function readTokens(argv: string[]): { words: string[]; options: GivenFlag[] } {
   const switches = allOptions.filter(isSwitch)
   const { tokens } = parseArgs({
     args: argv,
@@ -165,7 +196,7 @@ function readTokens(argv: string[]): { words: string[]; options: Given[] } {
     },
   })
   const words: string[] = []
-  const options: Given[] = []
+  const options: GivenFlag[] = []
   // Where a flag that is not ours was given: the word behind it is its value, and may be a secret.
   let unknownAt = -2
   let last = -1
@@ -182,7 +213,7 @@ function readTokens(argv: string[]): { words: string[]; options: Given[] } {
 }
 
 /** The command, or null for serving. */
-function readOrder(words: string[], problems: string[]): Order | null {
+function readGiven(words: string[], problems: string[]): GivenCommand | null {
   if (words.length === 0 || (words.length === 1 && words[0] === 'serve')) return null
   const name = commandNameOf(words)
   if (name === null) {
@@ -241,18 +272,18 @@ function suggestCommand(first: string, second: string | undefined): string | nul
   return whole ?? nearTo(first, single) ?? (ends.length === 0 ? null : ends.join(' or '))
 }
 
-function sayUnknownFlag(name: string, rawName: string, order: CommandName | null): string {
+function sayUnknownFlag(name: string, rawName: string, command: CommandName | null): string {
   const said = isHarmless(name) ? `${rawName}: ` : ''
   const none = `${said}there is no such flag`
   const owners = Object.entries<Command>(commands).flatMap(([one, { options }]) =>
     Object.hasOwn(options, name) ? [one] : [],
   )
-  if (owners.length > 0) return `${said}is for ${owners.join(', ')}; ${order ?? 'serve'} does not take it`
+  if (owners.length > 0) return `${said}is for ${owners.join(', ')}; ${command ?? 'serve'} does not take it`
   const variable = settingEntries.find(
     ([key, { flag }]) => flag === undefined && fileKey(key) === name.replaceAll('-', '_'),
   )
   if (variable !== undefined) return `${none}; set ${variable[1].env} in the environment, or put it in the file`
-  const own = order === null ? [] : Object.keys(optionsOf(order))
+  const own = command === null ? [] : Object.keys(optionsOf(command))
   const meant = nearTo(name, [...own, ...generalFlags])
   return `${none}; ${meant === undefined ? 'see --help' : `did you mean --${meant}?`}`
 }

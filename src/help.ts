@@ -1,6 +1,6 @@
 // What --help shows: the program on one screen, and each command and group by itself, at most 80 columns wide.
 import { type Command, commandNameOf, commands, commandsOf, groups, sayUnknown } from './command.js'
-import { otherSettings, type OtherSetting, type Setting, settingEntries } from './settings.js'
+import { otherSettings, type OtherSetting, type Setting, settingEntries, settings } from './config/settings.js'
 
 const width = 80
 /** What leads on the first screen; serve --help has the rest. */
@@ -23,7 +23,7 @@ function overview(call: string): string {
     fill(
       "Holdpoint holds an agent's irreversible actions until a person approves or denies them, and keeps the record.",
     ),
-    `Usage: ${call} [command] [flags]`,
+    usage(call, '[command] [flags]'),
     section('Commands', [
       ['serve', 'run the service (the default)'],
       ...Object.entries(groups).map(([group, help]): Line => [
@@ -42,7 +42,7 @@ function overview(call: string): string {
         one.flag === undefined ? [] : [[flagOf(one), brief(one.help)]],
       ),
     ]),
-    `More: ${call} serve --help, ${call} keys add --help`,
+    readOn(call, ['serve', 'keys add']),
   )
 }
 
@@ -50,7 +50,7 @@ function serveHelp(call: string): string {
   const names = [...new Set(settingEntries.map(([, { group }]) => group))]
   return page(
     'Runs the service until SIGTERM or SIGINT. SIGHUP reads the rules again.',
-    `Usage: ${call} [serve] [flags]`,
+    usage(call, '[serve] [flags]'),
     fill(
       'A flag wins over its environment variable, in brackets, that over the file of --config, and the file over the default. What has no flag is never taken from the command line, where other users of the machine could read it.',
     ),
@@ -71,32 +71,46 @@ function serveHelp(call: string): string {
 function groupHelp(group: string, call: string): string {
   return page(
     `${group}: ${groups[group]!}.`,
-    `Usage: ${call} ${group} COMMAND [flags]`,
+    usage(call, `${group} COMMAND [flags]`),
     section(
       'Commands',
       commandsOf(group).map(([name, { argument, help }]): Line => [`${name} ${argument ?? ''}`, help]),
     ),
-    `More: ${call} ${commandsOf(group)[0]![0]} --help`,
+    readOn(call, [commandsOf(group)[0]![0]]),
   )
 }
 
-function commandHelp(name: string, { argument, help, options, more, example }: Command, call: string): string {
+function commandHelp(name: string, command: Command, call: string): string {
+  const { argument, help, options, settings: used, more = '', example } = command
   const own = Object.entries(options).map(([option, { takes, help }]): Line => [`--${option} ${takes}`, help])
-  const { dbPath, policy } = Object.fromEntries(settingEntries) as Record<string, Setting>
-  const setting = name === 'policy check' ? [] : [lineOf(name === 'policy explain' ? policy! : dbPath!)]
-  const shared = [...setting, ...(setting.length === 0 ? [] : [lineOf(otherSettings.config)])]
-  const reach =
-    /^(keys|people) /.test(name) &&
-    'It goes through the running service if there is one, else into the database itself.'
+  const shared = used.length === 0 ? [] : [...used.map((key) => settings[key]), otherSettings.config].map(lineOf)
   return page(
     fill(`${help[0]!.toUpperCase()}${help.slice(1)}.`),
-    `Usage: ${call} ${name}${argument === undefined ? '' : ` ${argument}`}${own.length === 0 ? '' : ' [options]'}`,
+    usage(call, `${name}${argument === undefined ? '' : ` ${argument}`}${own.length === 0 ? '' : ' [options]'}`),
     ...(own.length === 0 ? [] : [section('Options', own)]),
     ...(shared.length === 0 ? [] : [section('Flags', shared)]),
-    fill([more, reach].filter((one) => typeof one === 'string').join(' ')),
-    `Example:\n  ${call} ${example}`,
+    fill(more),
+    `Example:\n${onItsOwn(call, example)}`,
     'Exit codes: 0 done, 1 refused, 2 called wrongly.',
   )
+}
+
+function usage(call: string, words: string): string {
+  const line = `Usage: ${call} ${words}`
+  return line.length <= width ? line : `Usage:\n${onItsOwn(call, words)}`
+}
+
+/** Where to read on: each command with its --help. */
+function readOn(call: string, commands: string[]): string {
+  const all = commands.map((command) => `${command} --help`)
+  const line = `More: ${all.map((words) => `${call} ${words}`).join(', ')}`
+  return line.length <= width ? line : ['More:', ...all.map((words) => onItsOwn(call, words))].join('\n')
+}
+
+/** A command that a shell takes as it stands. A path of any length comes before the words, so these may need a line. */
+function onItsOwn(call: string, words: string): string {
+  const line = `${call} ${words}`
+  return `  ${line.length + 2 <= width ? line : `${call} \\\n    ${words}`}`
 }
 
 type Line = [name: string, text: string]

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, realpathSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Config } from './config.js'
+import type { Config } from './config/schemas.js'
 import type { Api } from './routes/api.js'
 import { guardServer, refuseSocket } from './routes/socket.js'
 

@@ -40,7 +40,7 @@ export function createCommands(call: string, dbPath: string, defaultPath: string
   return (words) => `${call} ${words}${where}`
 }
 
-/** For whoever does not know how it was started. */
+/** Where it is not known how the program was started. */
 export const plainCommand: NameCommand = (words) => `holdpoint ${words}`
 
 /** As one word for a shell. */

@@ -28,14 +28,15 @@ async function main(argv: string[]): Promise<void> {
     process.stdout.write(`${version}\n`)
     return
   }
-  const { defaultDatabase, readInvocation } = await import('./config.js')
+  const { readInvocation } = await import('./invocation.js')
+  const { defaultDatabase } = await import('./config/sources.js')
   const invocation = readInvocation(argv, process.env)
-  if (invocation.command !== 'order' && invocation.command !== 'serve') return
+  if (invocation.command !== 'carry-out' && invocation.command !== 'serve') return
   const { config } = invocation
   nameCommand = createCommands(call, config.dbPath, defaultDatabase())
-  if (invocation.command === 'order') {
-    const { carryOut } = await import('./cli/order.js')
-    process.exitCode = await carryOut(invocation.order, config, undefined, nameCommand)
+  if (invocation.command === 'carry-out') {
+    const { carryOut } = await import('./cli/dispatch.js')
+    process.exitCode = await carryOut(invocation.given, config, undefined, nameCommand)
   } else {
     const { serve } = await import('./serve.js')
     await serve(config, invocation.warnings, nameCommand)
@@ -45,7 +46,7 @@ async function main(argv: string[]): Promise<void> {
 /** Errors whose message is a sentence for whoever starts it, and their exit codes. Any other is a bug. */
 const expected: Record<string, number> = {
   ConfigProblems: 2,
-  OrderRefused: 1,
+  CommandRefused: 1,
   RulesRefused: 1,
   StoreRefused: 1,
   CannotListen: 1,

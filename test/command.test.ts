@@ -76,17 +76,17 @@ t.test('names that every object has are no flags, whatever the command', async (
 t.test('a flag in the place of a value is no value, and a switch takes none', async (t) => {
   const forgotten = ['keys', 'add', '--name', '--role', 'admin']
   t.match(readCommandLine(forgotten), { problems: [/takes no argument/, '--name: needs a value'] })
-  t.match(readCommandLine(['keys', 'add', '--name=--role']), { problems: [], order: { options: { name: '--role' } } })
+  t.match(readCommandLine(['keys', 'add', '--name=--role']), { problems: [], given: { options: { name: '--role' } } })
   t.match(readCommandLine(['keys', 'list', '--json=false']), { problems: ['--json: takes no value'] })
 })
 
 t.test('a flag that is not known does not hide the command behind it', async (t) => {
-  t.match(readCommandLine(['--wibble', 'keys', 'list']), { order: { name: 'keys list' }, problems: [/^--wibble/] })
+  t.match(readCommandLine(['--wibble', 'keys', 'list']), { given: { name: 'keys list' }, problems: [/^--wibble/] })
 })
 
 t.test('every example is a command that can be given', async (t) => {
   for (const [name, { example }] of Object.entries(commands)) {
     const words = [...example.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!)
-    t.match(readCommandLine(words), { command: 'run', order: { name }, problems: [] }, example)
+    t.match(readCommandLine(words), { command: 'run', given: { name }, problems: [] }, example)
   }
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { readInvocation } from '../src/config.js'
+import { readInvocation } from '../src/invocation.js'
 import { start as startProgram } from './e2e/program.js'
 import { temporaryFolder } from './support.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { commands, groups } from '../src/command.js'
 import { helpOn } from '../src/help.js'
-import { otherSettings, settings } from '../src/settings.js'
+import { otherSettings, settings } from '../src/config/settings.js'
 
 function textOn(...topic: string[]): string {
   const help = helpOn(topic)
@@ -76,4 +76,14 @@ t.test('what the documents are made from is short and plain', async (t) => {
     t.ok(help.length <= 160, help)
     t.notMatch(help, /\.$|[[\]`]/, help)
   }
+})
+
+t.test('where the program has a long path, what it is called with has a line of its own', async (t) => {
+  const call = `node /${'long/'.repeat(12)}server.js`
+  for (const topic of topics) {
+    const help = helpOn(topic, call)
+    if ('problem' in help) throw new Error(help.problem)
+    for (const line of help.text.split('\n')) t.ok(line.length <= 80, `${topic.join(' ')}: ${line}`)
+  }
+  t.match(helpOn(['keys', 'revoke'], call), { text: `Example:\n  ${call} \\\n    keys revoke alice\n` })
 })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { parse as parseYaml } from 'yaml'
-import { fileKey, readInvocation, settings } from '../src/config.js'
+import { fileKey, settings } from '../src/config/settings.js'
+import { readInvocation } from '../src/invocation.js'
 import { temporaryFolder } from './support.js'
 
 const file = fileURLToPath(new URL('../../holdpoint.sample.yaml', import.meta.url))

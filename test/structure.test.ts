@@ -154,10 +154,19 @@ t.test('better-sqlite3 is loaded by store/sqlite/driver.ts alone, which knows th
 
 /** A hash is a function of its input; the rest of node:crypto makes chance. */
 const hashing = /^import \{ hash \} from 'node:crypto'$/m
+/** From text to values and nothing else. */
+const pureLibraries = ['yaml', 'zod']
 /** What runs in a browser, which has a clock. */
 const browserScript = 'web/browser/page.ts'
 t.test('the pure rooms know no clock, no chance, and of Node nothing but hashing', async (t) => {
   const isPure = (room: string) => rows.some((row) => row.room === room && row.isPure)
+  for (const { room, packages } of rows.filter((row) => row.isPure)) {
+    t.same(
+      packages.filter((name) => !pureLibraries.includes(name)),
+      [],
+      `the packages of ${room} are pure`,
+    )
+  }
   for (const { place, path } of imports.filter(({ room, target }) => target === null && isPure(room))) {
     const [file, line] = place.split(':') as [string, string]
     const text = readFileSync(join(root, file), 'utf8').split('\n')[Number(line) - 1]!

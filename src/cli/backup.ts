@@ -1,11 +1,11 @@
 // A backup of the database, and a backup in its place.
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../clock.js'
-import type { Config } from '../config.js'
+import type { Config } from '../config/schemas.js'
 import { type Ended, endAll } from '../service/restore.js'
 import { backUp } from '../store/sqlite/backup.js'
 import { restoreDatabase } from '../store/sqlite/restore.js'
-import type { Output } from './order.js'
+import type { Output } from './output.js'
 
 /** What is over sooner needs no progress. */
 const patienceMs = 1000

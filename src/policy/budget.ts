@@ -1,13 +1,13 @@
-// How much of what somebody is refused is put on record: so much in a window, and then once that there is more.
+// How many refusals of one caller are recorded: a quota per window, and then once that there is more.
 import { type RateLimit, SlidingWindow } from './window.js'
 
-export type Spent =
+export type Budgeted =
   | { kind: 'within' }
   /** `isNews`: the first beyond it, in this window. */
   | { kind: 'beyond'; isNews: boolean; resetMs: number }
 
 export interface Budget {
-  take(who: string, now: number): Spent
+  take(who: string, now: number): Budgeted
 }
 
 export function createBudget(limit: RateLimit): Budget {

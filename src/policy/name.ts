@@ -6,7 +6,7 @@ const separators = /[_.:/-]+/g
 /** The characters of plain names, in words. */
 export const plainWords = 'ASCII letters, digits and _ - . : /'
 
-/** Whoever reads a plain name reads what is there: no letter of it passes for another alphabet's. */
+/** The reader of a plain name reads what is there: no letter of it passes for another alphabet's. */
 export function isPlain(name: string): boolean {
   return plain.test(name)
 }

@@ -6,7 +6,8 @@ export interface RateLimit {
   windowMs: number
 }
 
-export interface Standing {
+/** What is left of a limit, for one key and now. */
+export interface Quota {
   allowed: boolean
   remaining: number
   /** Milliseconds until the next slot frees; 0 while none is taken. */
@@ -37,21 +38,21 @@ export class SlidingWindow {
   }
 
   /** Takes a slot if one is free, or several if all of them are. */
-  take(key: string, now: number, limit: RateLimit, count = 1): Standing {
+  take(key: string, now: number, limit: RateLimit, count = 1): Quota {
     this.#forgetIdle(now)
-    const standing = this.peek(key, now, limit, count)
-    if (!standing.allowed) return standing
+    const quota = this.peek(key, now, limit, count)
+    if (!quota.allowed) return quota
     for (let taken = 0; taken < count; taken++) this.#add(key, now)
-    const isFirst = standing.remaining === limit.max
+    const isFirst = quota.remaining === limit.max
     return {
       allowed: true,
-      remaining: standing.remaining - count,
-      resetMs: isFirst ? limit.windowMs : standing.resetMs,
+      remaining: quota.remaining - count,
+      resetMs: isFirst ? limit.windowMs : quota.resetMs,
     }
   }
 
-  /** How the key stands, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
-  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Standing {
+  /** The quota of the key, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
+  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Quota {
     const hits = this.#current(key, now)
     const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
     const used = hits === undefined ? 0 : hits.times.length - first

@@ -7,7 +7,7 @@ import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
 import { statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
-import { flawOfWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
+import { problemWithWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
 const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
@@ -291,7 +291,7 @@ export const cancelBody = bodyObject({
   .optional()
 
 const when = jsonObject('when').superRefine((value, context) => {
-  const flaw = flawOfWhen(value)
+  const flaw = problemWithWhen(value)
   if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'when': ${flaw}` })
 })
 

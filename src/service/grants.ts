@@ -5,7 +5,7 @@ import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isPlain, oddOneOf } from '../policy/name.js'
 import { isHighRisk } from '../policy/risk.js'
-import type { Policy } from '../policy/rules.js'
+import type { Policy } from '../policy/policy.js'
 import type { Change, Store, Write } from '../store/store.js'
 import {
   type Grant,

@@ -7,9 +7,9 @@ import type { ChannelName, Confirmation, Submission, Via } from '../core/model.j
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { announce, callBack } from '../notify/routing.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
-import type { Governing, Policy } from '../policy/rules.js'
+import type { Governing, Policy } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
-import { type RateLimit, SlidingWindow, type Standing } from '../policy/window.js'
+import { type Quota, type RateLimit, SlidingWindow } from '../policy/window.js'
 import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { createOpen } from './open.js'
@@ -44,7 +44,7 @@ export interface Asked {
 
 export interface Submitted {
   confirmation: Confirmation
-  rate: Standing & RateLimit
+  rate: Quota & RateLimit
   /** This was asked before, with the same key. */
   isReplay: boolean
 }
@@ -315,7 +315,7 @@ function unclear(action: string): Refusal {
   return refuse('unclear_action', sentence)
 }
 
-function tooMany(rate: Standing, { max, windowMs }: RateLimit): Refusal {
+function tooMany(rate: Quota, { max, windowMs }: RateLimit): Refusal {
   const seconds = Math.max(1, Math.ceil(rate.resetMs / 1000))
   const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {

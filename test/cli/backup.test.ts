@@ -13,8 +13,8 @@ import {
 import { basename, dirname, join } from 'node:path'
 import Database from '../../src/store/sqlite/driver.js'
 import t, { type Test } from 'tap'
-import { carryOut } from '../../src/cli/order.js'
-import { readInvocation } from '../../src/config.js'
+import { carryOut } from '../../src/cli/dispatch.js'
+import { readInvocation } from '../../src/invocation.js'
 import { migrate } from '../../src/store/sqlite/database.js'
 import { migrations } from '../../src/store/sqlite/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
@@ -27,7 +27,7 @@ const keyLine = /^hpk_[0-9a-f]{12}_[0-9a-f]{64}\n$/
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
 /** Carries out a command on a database as the program would, without the time that a process takes to start. */
-async function order(dbPath: string, ...words: string[]) {
+async function command(dbPath: string, ...words: string[]) {
   let [stdout, stderr] = ['', '']
   const output = {
     print: (text: string) => void (stdout += `${text.trimEnd()}\n`),
@@ -35,24 +35,24 @@ async function order(dbPath: string, ...words: string[]) {
   }
   try {
     const invocation = readInvocation(['--db-path', dbPath, ...words], {})
-    if (invocation.command !== 'order') throw new Error('no command')
-    return { code: await carryOut(invocation.order, invocation.config, output), stdout, stderr }
+    if (invocation.command !== 'carry-out') throw new Error('no command')
+    return { code: await carryOut(invocation.given, invocation.config, output), stdout, stderr }
   } catch (error) {
     const { name, message } = error as Error
-    if (!['StoreRefused', 'OrderRefused', 'ConfigProblems'].includes(name)) throw error
+    if (!['StoreRefused', 'CommandRefused', 'ConfigProblems'].includes(name)) throw error
     return { code: 1, stdout, stderr: `${stderr}${message}\n` }
   }
 }
 
 async function addKey(t: Test, dbPath: string, name: string, role: string): Promise<string> {
-  const { code, stdout, stderr } = await order(dbPath, 'keys', 'add', '--name', name, '--role', role)
+  const { code, stdout, stderr } = await command(dbPath, 'keys', 'add', '--name', name, '--role', role)
   t.equal(code, 0, stderr)
   return stdout.trim()
 }
 
 async function backUp(t: Test, dbPath: string): Promise<string> {
   const file = join(temporaryFolder(t), 'backup.db')
-  t.match(await order(dbPath, 'backup', file), { code: 0, stderr: '' })
+  t.match(await command(dbPath, 'backup', file), { code: 0, stderr: '' })
   return file
 }
 
@@ -118,20 +118,23 @@ t.test('a backup overwrites nothing, leaves nothing half done, and says why it i
   const folder = temporaryFolder(t)
   const taken = join(folder, 'taken')
   writeFileSync(taken, 'precious')
-  t.match(await order(dbPath, 'backup', taken), { code: 1, stdout: '', stderr: /exists, and is not overwritten/ })
+  t.match(await command(dbPath, 'backup', taken), { code: 1, stdout: '', stderr: /exists, and is not overwritten/ })
   t.equal(readFileSync(taken, 'utf8'), 'precious')
-  t.match(await order(dbPath, 'backup', join(folder, 'no', 'x')), { code: 1, stderr: /Check that the folder exists/ })
-  t.match(await order(dbPath, 'backup'), { code: 1, stderr: /backup: say which FILE/ })
-  t.match(await order(dbPath, 'backup', 'a', 'b'), { code: 1, stderr: /b: backup takes no second argument/ })
-  t.match(await order(join(folder, 'none.db'), 'backup', join(folder, 'x')), {
+  t.match(await command(dbPath, 'backup', join(folder, 'no', 'x')), { code: 1, stderr: /Check that the folder exists/ })
+  t.match(await command(dbPath, 'backup'), { code: 1, stderr: /backup: say which FILE/ })
+  t.match(await command(dbPath, 'backup', 'a', 'b'), { code: 1, stderr: /b: backup takes no second argument/ })
+  t.match(await command(join(folder, 'none.db'), 'backup', join(folder, 'x')), {
     code: 1,
     stderr: /There is no database/,
   })
-  t.match(await order(taken, 'backup', join(folder, 'x')), { code: 1, stderr: /not a SQLite database|not a database/ })
+  t.match(await command(taken, 'backup', join(folder, 'x')), {
+    code: 1,
+    stderr: /not a SQLite database|not a database/,
+  })
   const foreign = new Database(join(folder, 'foreign.db'))
   foreign.exec('CREATE TABLE t (x)')
   foreign.close()
-  t.match(await order(join(folder, 'foreign.db'), 'backup', join(folder, 'x')), {
+  t.match(await command(join(folder, 'foreign.db'), 'backup', join(folder, 'x')), {
     code: 1,
     stderr: /is not a database of Holdpoint/,
   })
@@ -146,7 +149,7 @@ t.test('a damaged database gives no backup', async (t) => {
   damaged.fill(0xee, 8192 * 30, 8192 * 34)
   writeFileSync(program.dbPath, damaged)
   const file = join(temporaryFolder(t), 'backup.db')
-  t.match(await order(program.dbPath, 'backup', file), { code: 1, stderr: /damaged/ })
+  t.match(await command(program.dbPath, 'backup', file), { code: 1, stderr: /damaged/ })
   t.same(readdirSync(dirname(file)), [])
 })
 
@@ -194,9 +197,9 @@ t.test('a restore ends what could still let something pass, and what was claimed
   const aliceId = keys.alice.split('_')[1]!
   await built.service.people.revokeKey(aliceId, { actor: 'test', via: 'local' })
   const before = await built.store.events.lastSeq()
-  t.match(await order(dbPath, 'restore', backup), { code: 1, stderr: /in use by another Holdpoint/ })
+  t.match(await command(dbPath, 'restore', backup), { code: 1, stderr: /in use by another Holdpoint/ })
   await built.stop()
-  const restored = await order(dbPath, 'restore', backup)
+  const restored = await command(dbPath, 'restore', backup)
   t.match(restored, {
     code: 0,
     stdout: '',
@@ -281,7 +284,7 @@ t.test('a key that was rotated or had expired since the backup does not come bac
   await built.service.people.rotateKey(story.keys.alice.split('_')[1]!, 86_400_000, by)
   await built.service.people.rotateKey(story.keys.bot.split('_')[1]!, 0, by)
   await built.stop()
-  t.match(await order(story.dbPath, 'restore', story.backup), { code: 0, stderr: /2 keys/ })
+  t.match(await command(story.dbPath, 'restore', story.backup), { code: 0, stderr: /2 keys/ })
   const program = await reopen(t, story.dbPath)
   for (const key of [story.keys.alice, story.keys.bot]) t.equal((await get(program, key, '/confirm')).status, 401)
   t.equal((await get(program, story.keys.root, '/confirm')).status, 200)
@@ -314,7 +317,7 @@ for (const [what, act] of unreadable) {
     const { dbPath, backup, keys } = story
     await built.stop()
     act(dbPath)
-    const restored = await order(dbPath, 'restore', backup)
+    const restored = await command(dbPath, 'restore', backup)
     t.match(restored, { code: 0, stdout: keyLine, stderr: /3 keys\.[^]*for admin, admin. Keep it now/ })
     t.match(restored.stderr, `goes on with ${lastSeq(backup) + 1_000_000_000}.`)
     const program = await reopen(t, dbPath)
@@ -354,7 +357,7 @@ t.test('nor does a restore use a number again that a database had which was begu
   }
   await anew.close()
   t.equal(lastSeq(dbPath), 1_000_000_050)
-  t.match(await order(dbPath, 'restore', backup), { code: 0, stderr: /goes on with 2000000050\./ })
+  t.match(await command(dbPath, 'restore', backup), { code: 0, stderr: /goes on with 2000000050\./ })
 })
 
 t.test('where it has keys that the backup knows nothing of, none of the backup is good', async (t) => {
@@ -362,7 +365,7 @@ t.test('where it has keys that the backup knows nothing of, none of the backup i
   await built.stop()
   for (const end of ['', '.closed']) rmSync(`${story.dbPath}${end}`)
   await addKey(t, story.dbPath, 'newcomer', 'admin')
-  t.match(await order(story.dbPath, 'restore', story.backup), { code: 0, stdout: keyLine, stderr: /3 keys/ })
+  t.match(await command(story.dbPath, 'restore', story.backup), { code: 0, stdout: keyLine, stderr: /3 keys/ })
 })
 
 t.test('a database that never had a key stays open after a restore, and one that had stays closed', async (t) => {
@@ -370,13 +373,13 @@ t.test('a database that never had a key stays open after a restore, and one that
   await program.submit()
   const open = await backUp(t, program.dbPath)
   await program.stop()
-  t.match(await order(program.dbPath, 'restore', open), { code: 0, stdout: '' })
+  t.match(await command(program.dbPath, 'restore', open), { code: 0, stdout: '' })
   const again = await reopen(t, program.dbPath)
   t.equal((await again.submit()).status, 202)
   await again.stop()
 
   await addKey(t, program.dbPath, 'root', 'admin')
-  t.match(await order(program.dbPath, 'restore', open), { code: 0, stdout: keyLine, stderr: /No other key is good/ })
+  t.match(await command(program.dbPath, 'restore', open), { code: 0, stdout: keyLine, stderr: /No other key is good/ })
   const closed = await reopen(t, program.dbPath)
   t.equal((await closed.submit()).status, 401)
 })
@@ -396,7 +399,7 @@ t.test(
     await built.call('POST', `/confirm/${no}/deny`)
     const backup = await backUp(t, built.dbPath)
     await built.stop()
-    t.match(await order(built.dbPath, 'restore', backup), { code: 0 })
+    t.match(await command(built.dbPath, 'restore', backup), { code: 0 })
     const state = (id: string) =>
       look(built.dbPath, `SELECT state FROM deliveries WHERE confirmation_id = '${id}' AND channel = 'callback'`)
     t.equal(state(yes), 'dropped')
@@ -430,15 +433,18 @@ t.test('what is no backup is refused, and the database is left as it was', async
     ['newer.db', /written by a newer Holdpoint/],
     ['damaged.db', /damaged/],
   ] as const) {
-    t.match(await order(dbPath, 'restore', at(name)), { code: 1, stdout: '', stderr: sentence }, name)
+    t.match(await command(dbPath, 'restore', at(name)), { code: 1, stdout: '', stderr: sentence }, name)
   }
-  t.match(await order(dbPath, 'restore', dbPath), { code: 1, stderr: /is the database itself/ })
-  t.match(await order(join(at('text'), 'x.db'), 'restore', backup), { code: 1, stderr: /^Cannot restore to .*folder/ })
+  t.match(await command(dbPath, 'restore', dbPath), { code: 1, stderr: /is the database itself/ })
+  t.match(await command(join(at('text'), 'x.db'), 'restore', backup), {
+    code: 1,
+    stderr: /^Cannot restore to .*folder/,
+  })
   t.same(readFileSync(dbPath), before)
   t.same(files(dbPath).toSorted(), ['test.db', 'test.db.closed'])
 
   const theirs = readFileSync(at('foreign.db'))
-  t.match(await order(at('foreign.db'), 'restore', backup), { code: 1, stderr: /the database of another program/ })
+  t.match(await command(at('foreign.db'), 'restore', backup), { code: 1, stderr: /the database of another program/ })
   t.same(readFileSync(at('foreign.db')), theirs)
 })
 
@@ -450,7 +456,7 @@ t.test('a database that another program has open is not replaced under it', asyn
   other.exec('BEGIN')
   other.prepare('SELECT count(*) FROM events').get()
   t.teardown(() => other.close())
-  t.match(await order(story.dbPath, 'restore', story.backup), {
+  t.match(await command(story.dbPath, 'restore', story.backup), {
     code: 1,
     stderr: /Another program has the database .* open/,
   })
@@ -467,7 +473,7 @@ t.test('a backup of an older schema is brought up to date', async (t) => {
   old.exec(`INSERT INTO events VALUES (1, ${t0}, 'submitted', 'bot', 'http', 'c1', '{}')`)
   old.close()
   const dbPath = join(temporaryFolder(t), 'new', 'test.db')
-  t.match(await order(dbPath, 'restore', file), { code: 0, stdout: '', stderr: /1 pending request/ })
+  t.match(await command(dbPath, 'restore', file), { code: 0, stdout: '', stderr: /1 pending request/ })
   const program = await reopen(t, dbPath)
   t.match((await program.call('GET', '/confirm/c1')).body, { status: 'expired', resolved_by: 'system:timeout' })
 })
@@ -506,7 +512,7 @@ t.test('a restore that is killed leaves the old database or the new one, and can
     const next = await reopen(t, dbPath)
     t.equal((await next.submit()).status, 202)
     await next.stop()
-    t.match(await order(dbPath, 'restore', file), { code: 0 })
+    t.match(await command(dbPath, 'restore', file), { code: 0 })
     t.equal(look(dbPath, "SELECT count(*) FROM confirmations WHERE status = 'pending'"), 0)
     t.ok(lastSeq(dbPath) > before)
     t.notOk(existsSync(`${dbPath}.restoring`), 'nothing unfinished is left')

@@ -1,8 +1,9 @@
-// What is made from the code is what the code makes: openapi.yaml, and the tables in docs/.
+// What is made from the code is what the code makes: openapi.yaml, policy.schema.json, and the tables in docs/.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTables, renewTables, tablesIn } from '../../scripts/tables.js'
+import { rulesJsonSchema } from '../../src/policy/schema.js'
 import { root } from '../e2e/program.js'
 import { build } from '../support.js'
 
@@ -13,6 +14,10 @@ const advice = 'run npm run docs, and look at what it changed'
 t.test('openapi.yaml is what the routes generate', async (t) => {
   const { openapi } = await build(t)
   t.ok(readText('openapi.yaml') === openapi(), `openapi.yaml is up to date; if not: ${advice}`)
+})
+
+t.test('policy.schema.json is what the schema of the rules describes', async (t) => {
+  t.ok(readText('policy.schema.json') === rulesJsonSchema(), `policy.schema.json is up to date; if not: ${advice}`)
 })
 
 t.test('the tables in docs/ have a row for every setting, route, code, event and metric, and no other', async (t) => {

@@ -16,8 +16,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { carryOut } from '../../src/cli/order.js'
-import { readInvocation } from '../../src/config.js'
+import { carryOut } from '../../src/cli/dispatch.js'
+import { readInvocation } from '../../src/invocation.js'
 import Database from '../../src/store/sqlite/driver.js'
 import { build, temporaryFolder } from '../support.js'
 import { type Program, run, start } from './program.js'
@@ -29,7 +29,7 @@ async function order(dbPath: string, ...words: string[]): Promise<string> {
   let said = ''
   const say = (text: string) => void (said += `${text}\n`)
   const invocation = readInvocation(['--db-path', dbPath, ...words], {})
-  if (invocation.command === 'order') await carryOut(invocation.order, invocation.config, { print: say, tell: say })
+  if (invocation.command === 'carry-out') await carryOut(invocation.given, invocation.config, { print: say, tell: say })
   return said
 }
 

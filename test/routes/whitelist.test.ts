@@ -275,13 +275,13 @@ t.test('conditions that are wrong are refused, and the sentence says what is', a
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ 'amount.': 1 }, /the path `amount\.` ends with a dot/],
     [{ amount: { atmost: 5 } }, /there is no comparison `atmost`; did you mean `at_most`\?/],
-    [{ amount: { at_most: '5' } }, /`at_most` compares numbers/],
-    [{ amount: {} }, /`amount` is compared with nothing/],
-    [{ amount: [5] }, /`amount` must be a single value/],
-    [{ amount: { in: [] } }, /`in` needs a list of values/],
+    [{ amount: { at_most: '5' } }, /`at_most` must be a number, without quotes/],
+    [{ amount: {} }, /`amount` must have a comparison/],
+    [{ amount: [5] }, /`amount` must be text, a number/],
+    [{ amount: { in: [] } }, /`in` must be a list of values/],
     [{ amount: { exists: 'no' } }, /`exists` must be true or false/],
     [{ amount: { equals: 1, every: true } }, /`every` needs a path with a \*/],
-    [{ amount: { equals: 9007199254740992 } }, /no number that JSON can hold exactly/],
+    [{ amount: { equals: 9007199254740992 } }, /must be a number that JSON can hold exactly/],
     [Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`a${i}`, 1])), /at most 20 conditions/],
     [{ a: 'x'.repeat(2000) }, /at most 2000 characters/],
   ]

@@ -3,7 +3,7 @@ import t from 'tap'
 import { defaultTerms } from '../../src/core/model.js'
 import { readRules } from '../../src/policy/file.js'
 import { highRiskActions, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
-import { createPolicy } from '../../src/policy/rules.js'
+import { createPolicy } from '../../src/policy/policy.js'
 
 const defaults = { rate: { max: 10, windowMs: 3_600_000 } }
 

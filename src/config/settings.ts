@@ -69,7 +69,7 @@ export const settings = {
     flag: 'auth',
     env: 'CONFIRMATION_AUTH',
     takes: 'auto|keys',
-    help: 'who is let in: with keys it is never open, not even while there is no key; with auto it is open on loopback until the first key',
+    help: 'whether a key is needed: with keys always, even while there is none; with auto the service is in open mode on loopback until the first key',
     default: 'auto',
   },
   policy: {

@@ -15,7 +15,7 @@ export interface Limits {
   /** In seconds. */
   timeout: TimeoutBounds
   rate: Rate
-  /** How many of a requester's confirmations may be open; null: any number. */
+  /** How many of a requester's confirmations may be pending; null: any number. */
   maxOpen: number | null
   mergesIdentical: boolean
   /** How long a denial stands against the same digest; 0: not at all. */

@@ -7,7 +7,7 @@ import { type Condition, describeCondition, describeDemand, valuesAt } from '../
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
 import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
-import { fitsAction, type Limits, type Policy, type Rule } from '../policy/rules.js'
+import { fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
 
 /** What `policy check FILE` prints. Warnings leave it ok. */
 export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {
@@ -39,7 +39,7 @@ function list(what: string, items: string[]): string {
 }
 
 /** Why this text cannot be explained as details, if so. */
-export function flawOfDetails(details: string): string | null {
+export function problemWithDetails(details: string): string | null {
   try {
     const value = JSON.parse(details) as unknown
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -53,7 +53,7 @@ export function flawOfDetails(details: string): string | null {
   return `the details must be a JSON object, such as '{"amount": 5}'`
 }
 
-/** What `policy explain ACTION` prints: which rules were looked at, and what applies. `details` must have no flaw. */
+/** What `policy explain ACTION` prints: which rules were looked at, and what applies. `details` must have no problem. */
 export function explainAction(policy: Policy, action: string, details: string): string {
   const value = JSON.parse(details) as unknown
   const asked = `${quote(action)} with details ${show(value)}`
@@ -71,9 +71,9 @@ export function explainAction(policy: Policy, action: string, details: string): 
       looked.push(`  no   ${titleOf(rule)}: for other actions`)
       continue
     }
-    const flaws = rule.when.filter(({ holds }) => !holds(value)).map((condition) => sayFailed(condition, value))
-    isFound = flaws.length === 0
-    looked.push(`  ${isFound ? 'yes' : 'no '}  ${titleOf(rule)}`, ...flaws.map((flaw) => `         ${flaw}`))
+    const failed = rule.when.filter(({ holds }) => !holds(value)).map((condition) => sayFailed(condition, value))
+    isFound = failed.length === 0
+    looked.push(`  ${isFound ? 'yes' : 'no '}  ${titleOf(rule)}`, ...failed.map((sentence) => `         ${sentence}`))
   }
   const left = policy.rules.length - count
   if (left > 0) looked.push(`  ${left} more after it: not looked at`)
@@ -135,13 +135,13 @@ function sayOdd(action: string): string {
 function sayHighRisk(action: string): string {
   const name = highRiskName(action) ?? action
   const why = isPlain(action) ? (name === action ? '' : ` (it is another spelling of ${name})`) : ` (${sayOdd(action)})`
-  return `It is a high-risk action${why}: whatever a rule says, a person decides, and not whoever submitted it.`
+  return `It is a high-risk action${why}: whatever a rule says, a person decides, and not the requester.`
 }
 
 function sayTerms(terms: Terms): string[] {
   const { risk, approvals, seats, deciders, mayWhitelist, reasonFor, mustType, allowsOwn, needsDigest } = terms
   const whom = seats.map(({ group, count, members }) => `${count} of ${group} (${members.join(', ')})`).join(' and ')
-  const who = deciders === null ? 'Whoever has the role of an operator' : `Only ${deciders.join(', ')}`
+  const who = deciders === null ? 'Every operator' : `Only ${deciders.join(', ')}`
   return [
     terms.rule === defaultTerms.rule ? 'No rule says what its risk is.' : `Its risk is ${risk}.`,
     approvals === 1
@@ -150,8 +150,8 @@ function sayTerms(terms: Terms): string[] {
     seats.length === 0
       ? `${who} may approve or deny, ${allowsOwn ? 'also' : 'but not'} their own requests.`
       : `${who} may deny; only members of these groups may approve. ${allowsOwn ? 'Also' : 'Not'} their own requests.`,
-    ...(mustType ? ['Whoever approves must type the name of the action.'] : []),
-    ...(reasonFor.length === 0 ? [] : [`Whoever wants to ${reasonFor.join(' or ')} must give a reason.`]),
+    ...(mustType ? ['The approver must type the name of the action.'] : []),
+    ...(reasonFor.length === 0 ? [] : [`To ${reasonFor.join(' or ')} takes a reason.`]),
     mayWhitelist ? 'It may be whitelisted, and then passes without asking.' : 'No whitelist entry covers it.',
     ...(needsDigest ? ['It is claimed only with the digest of what is about to be done.'] : []),
   ]
@@ -161,8 +161,8 @@ function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: L
   return [
     `It waits ${timeout.default} seconds; an agent may ask for ${timeout.min} to ${timeout.max}.`,
     `At most ${rate.max} may be asked for in any ${rate.windowMs / 1000} seconds.`,
-    ...(maxOpen === null ? [] : [`A requester may have at most ${maxOpen} open.`]),
-    ...(mergesIdentical ? ['The same request while one is open gets that one.'] : []),
+    ...(maxOpen === null ? [] : [`A requester may have at most ${maxOpen} pending.`]),
+    ...(mergesIdentical ? ['The same request while one is pending gets that one.'] : []),
     ...(denialHoldsMs === 0 ? [] : [`After a denial the same request is refused for ${denialHoldsMs / 1000} seconds.`]),
   ]
 }

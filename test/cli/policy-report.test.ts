@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
-import { checkRules, explainAction, flawOfDetails } from '../../src/cli/policy.js'
+import { checkRules, explainAction, problemWithDetails } from '../../src/cli/policy-report.js'
 import { readRules } from '../../src/policy/file.js'
-import { createPolicy } from '../../src/policy/rules.js'
+import { createPolicy } from '../../src/policy/policy.js'
 
 function policyOf(text: string) {
   const read = readRules(text)
@@ -77,11 +77,11 @@ What applies: "two"
   Its risk is normal.
   2 different people must approve. One denial ends it.
   Only ann, bo may approve or deny, but not their own requests.
-  Whoever approves must type the name of the action.
+  The approver must type the name of the action.
   No whitelist entry covers it.
   It waits 300 seconds; an agent may ask for 30 to 3600.
   At most 10 may be asked for in any 3600 seconds.
-  A requester may have at most 3 open.
+  A requester may have at most 3 pending.
 `,
   )
 })
@@ -123,8 +123,8 @@ It is refused (unclear_action): its name has U+0440 in it, which is none of ASCI
 t.test('explaining says every limit of the rule', async (t) => {
   const text = explainAction(policyOf(rules), 'chat', '{}')
   t.match(text, 'also their own requests')
-  t.match(text, 'Whoever wants to deny must give a reason.')
-  t.match(text, 'The same request while one is open gets that one.')
+  t.match(text, 'To deny takes a reason.')
+  t.match(text, 'The same request while one is pending gets that one.')
   t.match(text, 'After a denial the same request is refused for 60 seconds.')
 })
 
@@ -142,21 +142,22 @@ t.test('what is explained is what applies, and is safe to print', async () => {
 })
 
 t.test('details that are no object are refused before anything is explained', async (t) => {
-  t.equal(flawOfDetails('{"a":1}'), null)
-  for (const text of ['', 'amount=5', '[1]', 'null', '5']) t.match(flawOfDetails(text), /must be a JSON object/, text)
+  t.equal(problemWithDetails('{"a":1}'), null)
+  for (const text of ['', 'amount=5', '[1]', 'null', '5'])
+    t.match(problemWithDetails(text), /must be a JSON object/, text)
 })
 
 t.test('details that the service would refuse as ambiguous are not explained', async (t) => {
   t.match(
-    flawOfDetails('{"amount":5,"amount":500}'),
+    problemWithDetails('{"amount":5,"amount":500}'),
     "The name 'amount' stands twice in the details, and readers of JSON",
   )
-  t.match(flawOfDetails('{"to":[{"id":1,"id":2}]}'), "The name 'id' stands twice at to.0,")
+  t.match(problemWithDetails('{"to":[{"id":1,"id":2}]}'), "The name 'id' stands twice at to.0,")
   t.match(
-    flawOfDetails('{"amount":12345678901234567890}'),
+    problemWithDetails('{"amount":12345678901234567890}'),
     'The number 12345678901234567890 at amount does not survive being read',
   )
-  t.equal(flawOfDetails('{"amount":12345,"to":{"amount":1}}'), null)
+  t.equal(problemWithDetails('{"amount":12345,"to":{"amount":1}}'), null)
 })
 
 t.test('the explanation in the manual is what is printed', async (t) => {

@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Config, ConfigProblems, isLoopback, readInvocation } from '../src/config.js'
+import { ConfigProblems } from '../src/command.js'
+import { isLoopback } from '../src/config/open-mode.js'
+import type { Config } from '../src/config/schemas.js'
+import { readInvocation } from '../src/invocation.js'
 import { temporaryFolder } from './support.js'
 
 function read(argv: string[], env: Record<string, string> = {}): { config: Config; warnings: string[] } {
@@ -144,22 +147,22 @@ t.test('the public URL is an http or https URL, without a slash at the end', asy
   }
 })
 
-function orderOf(argv: string[]) {
+function commandOf(argv: string[]) {
   const invocation = readInvocation(argv, {})
-  if (invocation.command !== 'order') throw new Error(invocation.command)
-  return invocation.order
+  if (invocation.command !== 'carry-out') throw new Error(invocation.command)
+  return invocation.given
 }
 
 t.test('a command is read with its argument and its options, among the flags', async (t) => {
-  t.same(orderOf(['keys', 'add', '--name', 'bob', '--role=agent', '--db-path', 'x.db']), {
+  t.same(commandOf(['keys', 'add', '--name', 'bob', '--role=agent', '--db-path', 'x.db']), {
     name: 'keys add',
     argument: '',
     options: { name: 'bob', role: 'agent' },
   })
-  t.same(orderOf(['--port', '7000', 'keys', 'revoke', 'bob']), { name: 'keys revoke', argument: 'bob', options: {} })
-  t.same(orderOf(['keys', 'list', '--json']), { name: 'keys list', argument: '', options: { json: true } })
+  t.same(commandOf(['--port', '7000', 'keys', 'revoke', 'bob']), { name: 'keys revoke', argument: 'bob', options: {} })
+  t.same(commandOf(['keys', 'list', '--json']), { name: 'keys list', argument: '', options: { json: true } })
   t.match(readInvocation(['policy', 'explain', 'pay', '--policy', 'rules.yaml'], {}), {
-    order: { name: 'policy explain', argument: 'pay' },
+    given: { name: 'policy explain', argument: 'pay' },
     config: { policy: 'rules.yaml' },
   })
 })
@@ -168,7 +171,7 @@ t.test('a command that is not known, or not given as it must be, is a problem', 
   for (const [argv, problem] of [
     [['keys'], /^keys: say which: keys add, keys list, keys revoke, keys rotate$/],
     [['people'], /^people: say which: people set, people list$/],
-    [['policy'], /^policy: say which: policy check, policy explain$/],
+    [['policy'], /^policy: say which: policy check, policy explain, policy schema$/],
     [['key'], /^key: there is no such command; did you mean keys\?$/],
     [['keys', 'borrow'], /^keys borrow: there is no such command/],
     [['constructor'], /^constructor: there is no such command/],

@@ -2,7 +2,7 @@
 import { defaultTerms, risks, type Terms } from '../core/model.js'
 import { covers, isExact, overlaps } from './glob.js'
 import { isHighRisk } from './risk.js'
-import { comparedName, highRiskTerms, type Rule } from './rules.js'
+import { comparedName, highRiskTerms, type Rule } from './policy.js'
 
 export interface OrderWarning {
   rule: Rule

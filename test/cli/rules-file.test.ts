@@ -1,8 +1,8 @@
-// The rules file as whoever runs the machine uses it: checked, explained, loaded at the start and again on SIGHUP.
-import { writeFileSync } from 'node:fs'
+// The rules file as the owner of the machine uses it: checked, explained, loaded at the start and again on SIGHUP.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { attach, launch, run, start } from '../e2e/program.js'
+import { attach, launch, root, run, start } from '../e2e/program.js'
 import { temporaryFolder } from '../support.js'
 
 const good = 'rules: [{ name: payments, action: pay_*, approvals: 2 }]\n'
@@ -76,4 +76,10 @@ t.test('SIGHUP without rules is no reason to end', async (t) => {
   program.child.kill('SIGHUP')
   await program.logLine(/there is no --policy to read again/)
   t.equal((await program.submit()).status, 202)
+})
+
+t.test('the JSON Schema of the rules is printed as it lies in the package', async (t) => {
+  const { code, stdout } = await run(t, ['policy', 'schema'])
+  t.equal(code, 0)
+  t.equal(stdout, readFileSync(join(root, 'policy.schema.json'), 'utf8'))
 })

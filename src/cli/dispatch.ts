@@ -1,0 +1,54 @@
+// Which code carries out which command beside serving.
+import { ConfigProblems, type CommandName, type GivenCommand } from '../command.js'
+import type { Config } from '../config/schemas.js'
+import { createPolicy } from '../policy/policy.js'
+import { rulesJsonSchema } from '../policy/schema.js'
+import { type NameCommand, plainCommand } from '../program.js'
+import { loadRules, readText } from '../rules-file.js'
+import { addKey, type Context, listKeys, listPeople, revokeKeys, rotateKey, setPerson } from './key-commands.js'
+import { type Output, standardOutput } from './output.js'
+import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+
+/** Answers the exit code. */
+export async function carryOut(
+  given: GivenCommand,
+  config: Config,
+  output: Output = standardOutput,
+  nameCommand: NameCommand = plainCommand,
+): Promise<number> {
+  const isDone = await handlers[given.name]({ given, config, output, nameCommand })
+  return isDone === false ? 1 : 0
+}
+
+/** False: it was carried out, and the answer is no. */
+type Handler = (context: Context) => Promise<boolean | void>
+
+const handlers: Record<CommandName, Handler> = {
+  'keys add': addKey,
+  'keys list': listKeys,
+  'keys revoke': revokeKeys,
+  'keys rotate': rotateKey,
+  'people set': setPerson,
+  'people list': listPeople,
+  'policy check': async ({ given, output }) => {
+    const { ok, text } = checkRules(readText(given.argument), given.argument)
+    output.print(text)
+    return ok
+  },
+  'policy explain': async ({ given, config, output }) => {
+    const rules = config.policy === undefined ? null : loadRules(config.policy).rules
+    const policy = createPolicy(rules, { rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000 } })
+    output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
+  },
+  'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
+  // Only when asked for, both: they are most of the program.
+  backup: async ({ given, config, output }) => (await import('./backup.js')).makeBackup(config, given.argument, output),
+  restore: async ({ given, config, output }) => (await import('./backup.js')).restore(config, given.argument, output),
+}
+
+function readDetails(text: string | true | undefined): string {
+  const details = text === undefined ? '{}' : String(text)
+  const problem = problemWithDetails(details)
+  if (problem !== null) throw new ConfigProblems([`--details: ${problem}`])
+  return details
+}

@@ -1,0 +1,213 @@
+// Keys and people, made, listed and ended as the user who runs the service asks for it.
+import { realpathSync } from 'node:fs'
+import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
+import { roles } from '../access/role.js'
+import { ConfigProblems, type GivenCommand } from '../command.js'
+import { mayBeOpen } from '../config/open-mode.js'
+import type { Config } from '../config/schemas.js'
+import { inert } from '../core/json.js'
+import { visibleLine } from '../core/visible.js'
+import type { NameCommand } from '../program.js'
+import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
+import { isMarked } from '../store/sqlite/marker.js'
+import { type Call, withCall } from './local-call.js'
+import { CommandRefused, type Output } from './output.js'
+
+export interface Context {
+  given: GivenCommand
+  config: Config
+  output: Output
+  nameCommand: NameCommand
+}
+type Options = GivenCommand['options']
+
+export async function addKey({ given, config, output }: Context): Promise<void> {
+  const asked = readNewKey(given.options)
+  await withCall(config, output, async (call) => showKey(output, await call<MadeKey>('POST', '/keys', asked)), true)
+}
+
+export async function listKeys({ given, config, output, nameCommand }: Context): Promise<void> {
+  await withCall(config, output, async (call) =>
+    showKeys(output, await call<KeyList>('GET', '/keys'), given.options.json === true, config, nameCommand),
+  )
+}
+
+export async function revokeKeys({ given, config, output, nameCommand }: Context): Promise<void> {
+  await withCall(config, output, async (call) => {
+    for (const { id } of await findKeys(call, given.argument, nameCommand)) {
+      const { name } = await call<KeyList['keys'][number]>('DELETE', `/keys/${id}`)
+      output.tell(`Key ${id} of ${visibleLine(name)} is revoked.`)
+    }
+  })
+}
+
+export async function rotateKey({ given, config, output, nameCommand }: Context): Promise<void> {
+  const which = given.argument
+  const { overlap } = given.options
+  const asked = overlap === undefined ? {} : { overlap_seconds: readSeconds('overlap', overlap, 0, maxOverlapSeconds) }
+  await withCall(config, output, async (call) => {
+    const found = await findKeys(call, which, nameCommand)
+    // One that was rotated before has its place taken; it goes by itself.
+    const [first, ...others] = found.length === 1 ? found : found.filter(({ replaced_by }) => replaced_by === null)
+    if (first === undefined)
+      throw new CommandRefused(`All keys of ${which} were rotated before; add another: ${nameCommand('keys add')}`)
+    if (others.length > 0)
+      throw new CommandRefused(`${which} has several keys; say which by its id: ${nameCommand('keys list')}`)
+    const made = await call<MadeKey>('POST', `/keys/${first.id}/rotate`, asked)
+    showKey(output, made)
+    const { id, expires_at_iso } = made.replaces!
+    output.tell(`The old key ${id} is good until ${expires_at_iso!}.`)
+  })
+}
+
+export async function setPerson({ given, config, output }: Context): Promise<void> {
+  const who = encodeURIComponent(needed(given.options, 'name'))
+  const asked = chatsOf(given.options)
+  const set = async (call: Call) => {
+    const { name } = await call<Person>('PUT', `/people/${who}`, asked)
+    output.tell(`${visibleLine(name)} is known.`)
+  }
+  await withCall(config, output, set, true)
+}
+
+export async function listPeople({ given, config, output }: Context): Promise<void> {
+  await withCall(config, output, async (call) =>
+    showPeople(output, await call<PersonList>('GET', '/people'), given.options.json === true),
+  )
+}
+
+function readNewKey(options: Options) {
+  const expires = options['expires-in']
+  const { name, role, end, chats } = readAll({
+    name: () => needed(options, 'name'),
+    role: () => readRole(needed(options, 'role')),
+    end: () =>
+      expires === undefined ? {} : { expires_in_seconds: readSeconds('expires-in', expires, 1, maxExpirySeconds) },
+    chats: () => chatsOf(options),
+  })
+  return { name, role, ...end, ...chats }
+}
+
+/** What each of these reads. All that is wrong with them is said at once. */
+function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
+  const problems: string[] = []
+  const entries = Object.entries(reads).map(([name, read]) => {
+    try {
+      return [name, read()]
+    } catch (error) {
+      if (!(error instanceof ConfigProblems)) throw error
+      problems.push(...error.problems)
+      return [name, undefined]
+    }
+  })
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return Object.fromEntries(entries) as { [K in keyof T]: ReturnType<T[K]> }
+}
+
+function readRole(text: string): string {
+  if (!(roles as readonly string[]).includes(text)) throw wrong('role', `must be one of ${roles.join(', ')}`)
+  return text
+}
+
+/** By id, or those of a name that are good still. */
+async function findKeys(call: Call, which: string, nameCommand: NameCommand): Promise<KeyList['keys']> {
+  const { keys } = await call<KeyList>('GET', '/keys')
+  // A whole key that is pasted means that one. It is not repeated, nor is what may be half of one.
+  const id = readKeyId(which) ?? which
+  const found = keys.filter((key) => key.id === id || (key.name === which && key.state === 'live'))
+  if (found.length > 0) return found
+  const shown = /^[0-9a-f]{12}$/.test(id)
+    ? id
+    : flawOfName(which) === null && !which.startsWith('hpk_')
+      ? `of ${which}`
+      : 'like that'
+  const nothing = keys.some(({ name }) => name === which)
+    ? `${which} has no key that is good still`
+    : `There is no key ${shown}`
+  throw new CommandRefused(`${nothing}; to see those there are: ${nameCommand('keys list')}`)
+}
+
+/** The key alone on standard output, for the program that takes it from there. */
+function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso }: MadeKey): void {
+  const end = expires_at_iso === null ? '' : `, good until ${expires_at_iso}`
+  tell(`Key ${id} for ${visibleLine(name)}, ${role}${end}. Keep it now: it is not shown again.`)
+  print(key)
+}
+
+function showKeys(
+  { print, tell }: Output,
+  answer: KeyList,
+  isJson: boolean,
+  config: Config,
+  nameCommand: NameCommand,
+): void {
+  if (isJson) return print(inert(JSON.stringify(answer.keys, null, 2)))
+  if (answer.count === 0) {
+    const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
+    const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
+    const make = nameCommand('keys add --name NAME --role admin')
+    return tell(`There is no key: ${isOpen ? `${means}.` : `nobody is let in. Make one: ${make}`}`)
+  }
+  const rows = answer.keys.map((key) => [
+    key.id,
+    key.name,
+    key.role,
+    key.state,
+    key.created_at_iso,
+    key.revoked_at_iso ?? key.expires_at_iso ?? '',
+  ])
+  print(table(['ID', 'NAME', 'ROLE', 'STATE', 'CREATED', 'ENDS'], rows))
+}
+
+function showPeople({ print }: Output, answer: PersonList, isJson: boolean): void {
+  if (isJson) return print(inert(JSON.stringify(answer.people, null, 2)))
+  const rows = answer.people.map((one) => [one.name, one.telegram_id ?? '', one.discord_id ?? ''])
+  print(table(['NAME', 'TELEGRAM', 'DISCORD'], rows))
+}
+
+function table(head: string[], rows: string[][]): string {
+  const all = [head, ...rows.map((row) => row.map(visibleLine))]
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+function chatsOf({ telegram, discord }: Options) {
+  return {
+    ...(telegram === undefined ? {} : { telegram_id: readChatId('telegram', telegram) }),
+    ...(discord === undefined ? {} : { discord_id: readChatId('discord', discord) }),
+  }
+}
+
+/** Null takes away what there is. */
+function readChatId(option: string, text: string | true): string | null {
+  if (text === 'none') return null
+  if (typeof text === 'string' && chatIdPattern.test(text)) return text
+  throw wrong(option, "must be a person's id, 1 to 32 digits, or none to remove it; a group is nobody")
+}
+
+function wrong(option: string, problem: string): ConfigProblems {
+  return new ConfigProblems([`--${option}: ${problem}`])
+}
+
+function needed(options: Options, name: string): string {
+  const value = options[name]
+  if (typeof value !== 'string') throw wrong(name, 'is needed; see --help')
+  return value
+}
+
+const units: Partial<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+function readSeconds(option: string, text: string | true, min: number, max: number): number {
+  const [, number, unit] = /^(\d+)([smhd]?)$/.exec(String(text)) ?? []
+  if (number === undefined) throw wrong(option, 'must be a time as 90d, 12h, 30m or a number of seconds')
+  const seconds = Number(number) * (units[unit || 's'] ?? 1)
+  if (seconds < min || seconds > max) throw wrong(option, `must be from ${min}s to ${max / units.d!}d`)
+  return seconds
+}

@@ -1,0 +1,59 @@
+// How a command reaches the service: over the database's own socket, or through a service of its own where none runs.
+import { existsSync } from 'node:fs'
+import { request } from 'node:http'
+import type { Config } from '../config/schemas.js'
+import { localSocket } from '../listen.js'
+import { CommandRefused, type Output } from './output.js'
+
+/** The answer is one of ours, so its shape is that of the route. */
+export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>
+
+/** Through the running service if there is one; else the database is opened for as long as it takes. */
+export async function withCall(
+  config: Config,
+  { tell }: Output,
+  use: (call: Call) => Promise<void>,
+  mayCreate = false,
+): Promise<void> {
+  if (!mayCreate && !existsSync(config.dbPath)) {
+    throw new CommandRefused(`There is no database ${config.dbPath}; say --db-path as the service does.`)
+  }
+  const path = localSocket(config.dbPath)
+  if (path !== null && (await answers(path))) return use(callOver(path))
+  if (mayCreate) tell(`No service runs on ${config.dbPath}: what is asked for is written there, for one that will.`)
+  // Only now: it is most of the program.
+  const { withService } = await import('./service.js')
+  await withService(config, (socket) => use(callOver(socket)))
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = request({ socketPath: path, path: '/keys', method: 'HEAD' }, (response) => {
+      response.resume()
+      resolve(true)
+    })
+    probe.once('error', () => resolve(false))
+    probe.end()
+  })
+}
+
+function callOver(socketPath: string): Call {
+  return async <T>(method: string, path: string, body?: unknown) => {
+    const payload = body === undefined ? '' : JSON.stringify(body)
+    const headers =
+      body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
+    const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const sent = request({ socketPath, path, method, headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => (text += chunk))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+      })
+      sent.once('error', reject)
+      sent.end(payload)
+    })
+    const answer = JSON.parse(text) as { error?: string }
+    if (status >= 400) throw new CommandRefused(answer.error ?? `The service answered ${status}.`)
+    return answer as T
+  }
+}

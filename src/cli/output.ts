@@ -1,0 +1,20 @@
+// Where a command's words go, and the error that ends one.
+
+/** The command cannot be carried out; the message says why. */
+export class CommandRefused extends Error {
+  override name = 'CommandRefused'
+}
+
+/** What was asked for goes one way, words about it another. */
+export interface Output {
+  print(text: string): void
+  tell(text: string): void
+  /** What is true for a moment, on a terminal alone. */
+  show?(text: string): void
+}
+
+export const standardOutput: Output = {
+  print: (text) => void process.stdout.write(`${text.trimEnd()}\n`),
+  tell: (text) => void process.stderr.write(`${text}\n`),
+  ...(process.stderr.isTTY ? { show: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
+}
