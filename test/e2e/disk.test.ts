@@ -138,7 +138,7 @@ t.test('what falls due while the disk is full is expired, and recorded when ther
   await first.stop()
   const db = new Database(dbPath)
   const deadline = Date.now() + 4000
-  db.prepare('UPDATE confirmations SET deadline = ? WHERE id = ?').run(deadline, id)
+  db.prepare('UPDATE confirmations SET deadline = ?, due_at = ? WHERE id = ?').run(deadline, deadline, id)
   db.close()
 
   const program = await start(t, { dbPath, flags })

@@ -99,7 +99,8 @@ t.test('what fell due while it was down is expired on start, at its deadline', a
   const deadline = Date.now() - 60_000
   edit(
     dbPath,
-    'UPDATE confirmations SET deadline = ?, created_at = ? WHERE id = ?',
+    'UPDATE confirmations SET deadline = ?, due_at = ?, created_at = ? WHERE id = ?',
+    deadline,
     deadline,
     deadline - 30_000,
     overdue.id,
@@ -123,7 +124,7 @@ t.test('a thousand that fell due while it was down are all expired, once', async
   const { dbPath } = first
   await Promise.all(Array.from({ length: 1050 }, () => first.submit()))
   await first.stop()
-  edit(dbPath, 'UPDATE confirmations SET deadline = created_at + 1')
+  edit(dbPath, 'UPDATE confirmations SET deadline = created_at + 1, due_at = created_at + 1')
 
   const second = await start(t, { dbPath, flags })
   t.match(second.ready, { pending: 0, expired: 1050, msg: /; 0 pending, 1050 expired while it was down/ })
@@ -139,7 +140,7 @@ t.test('a deadline is kept without anybody asking', async (t) => {
   await first.stop()
   // Far enough ahead to be seen pending first, even when the machine is slow to start a process.
   const deadline = Date.now() + 3000
-  edit(dbPath, 'UPDATE confirmations SET deadline = ? WHERE id = ?', deadline, id)
+  edit(dbPath, 'UPDATE confirmations SET deadline = ?, due_at = ? WHERE id = ?', deadline, deadline, id)
 
   const second = await start(t, { dbPath })
   const expiry = async () => (await second.events()).find((one) => one.type === 'expired')
