@@ -27,7 +27,9 @@ const minute = example({
 })
 const open = { isOpen: true, viewer: null, signOut: null }
 const pages = {
-  minute: confirmationPage(pageOf(minute, { ...open, decision: { form: formOf({ by: 'page', isVerified: false }) } })),
+  minute: confirmationPage(
+    pageOf(minute, { ...open, decision: { form: formOf({ by: { kind: 'anyone', name: 'page' } }) } }),
+  ),
   pending: confirmationPage(pageOf(deploy)),
   denied: confirmationPage(pageOf(denied)),
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),

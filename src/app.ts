@@ -4,9 +4,10 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
+import { mayBeOpen } from './access/open-mode.js'
 import { type Clock, systemClock } from './clock.js'
-import { isLoopback, mayBeOpen } from './config/open-mode.js'
 import type { Config } from './config/schemas.js'
+import type { Recipient } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
 import type { ChannelName } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
@@ -88,7 +89,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { flawOf: flawOfCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
   const ways: Ways = {
-    needsKey: () => !service.people.isOpen(),
+    needsKey: () => !service.openMode.isOpen(),
     async linkTo(confirmation, channel) {
       const recipient = recipientOf(channel, config, service)
       if (recipient === null) return null
@@ -155,13 +156,11 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     metrics.flooded,
     (token) => service.findLink(token),
   )
-  // In open mode only by this machine's own names: a web page that was rebound here comes under its own.
-  const isKnownHost = (name: string) =>
-    !service.people.isOpen() || ['', config.host, new URL(pagesUrl || 'http://localhost').hostname].includes(name)
+  const ownNames = () => [config.host, ...(pagesUrl === '' ? [] : [new URL(pagesUrl).hostname])]
   beginAnswers(app)
   checkOrigin(
     app,
-    (name) => isKnownHost(name) || isLoopback(name),
+    (name) => service.openMode.mayBeCalled(name, ownNames()),
     (origin) => URL.canParse(pagesUrl) && origin === new URL(pagesUrl).origin,
   )
   takeTurns(app, service.turnstile)
@@ -220,13 +219,18 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   }
 }
 
-/** Who reads the messages of a chat: whoever is in it, or one person, where a private chat goes by that person's id. */
-function recipientOf(channel: ChannelName, config: Config, { people }: Service): string | null {
+/** Who reads the messages of a chat: all who are in it, or one person, where a private chat goes by that person's id. */
+function recipientOf(channel: ChannelName, config: Config, { people }: Service): Recipient | null {
   const { telegramHomeChannel, discordHomeChannel, discordBotToken } = config
   // On Discord every channel has an id of its own, also one between two.
-  if (channel === 'discord') return `discord:${discordBotToken === undefined ? 'webhook' : discordHomeChannel}`
+  if (channel === 'discord') {
+    const id = discordBotToken === undefined ? 'webhook' : String(discordHomeChannel)
+    return { kind: 'chat', channel, id }
+  }
   if (telegramHomeChannel === undefined) return null
-  return people.byTelegram(telegramHomeChannel)?.name ?? `telegram:${telegramHomeChannel}`
+  const identity = { channel: 'telegram' as const, id: telegramHomeChannel }
+  const person = people.byIdentity(identity)
+  return person === undefined ? { kind: 'chat', ...identity } : { kind: 'person', name: person.name }
 }
 
 function configuredChats(config: Config): Channel[] {

@@ -1,6 +1,7 @@
 // The log: pretty on a terminal, JSON lines otherwise, one line an event. Agents' text is made visible, secrets stay out.
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { AuditEvent } from './audit/event.js'
+import { textOf } from './core/actor.js'
 import { shortLine } from './core/cut.js'
 import { withoutControls } from './core/visible.js'
 import { isPlain } from './policy/name.js'
@@ -75,7 +76,7 @@ export function createLogger(level: string, stream: DestinationStream): Logger {
   )
 }
 
-/** For whoever needs a log and nobody reads it. */
+/** For what needs a log that nobody reads. */
 export const silentLogger = pino({ level: 'silent' })
 
 /**
@@ -94,7 +95,7 @@ function logEvent(event: AuditEvent, log: Logger): void {
       seq: event.seq,
       ...(event.confirmationId === null ? {} : { id: event.confirmationId }),
       ...factsOf(event.data),
-      actor: short(event.actor),
+      actor: short(textOf(event.actor)),
       via: event.via,
     },
     event.type,
@@ -103,15 +104,18 @@ function logEvent(event: AuditEvent, log: Logger): void {
 
 /** Of what an event says, as much as fits on a line: agents and people wrote it. */
 function factsOf(data: AuditEvent['data']): Record<string, string> {
-  const names = ['action', 'name', 'role', 'code', 'execution', 'reason']
-  return Object.fromEntries(
-    names.flatMap((name) => (typeof data[name] === 'string' && data[name] !== '' ? [[name, short(data[name])]] : [])),
-  )
+  const facts: Record<string, string> = {}
+  for (const name of ['action', 'name', 'role', 'code', 'execution', 'reason']) {
+    const value = (data as Partial<Record<string, unknown>>)[name]
+    if (typeof value === 'string' && value !== '') facts[name] = short(value)
+  }
+  return facts
 }
 
-function levelOf({ type, via, data }: AuditEvent): 'debug' | 'info' | 'warn' {
+function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
+  const { type, via } = event
   if (type === 'rejected' || type === 'unreported') return 'warn'
-  if (type === 'notify_failed' && via === 'callback' && data.state === 'failed') return 'warn'
+  if (event.type === 'notify_failed' && via === 'callback' && event.data.state === 'failed') return 'warn'
   if (type === 'notified') return via === 'log' ? 'debug' : 'info'
   return quiet.has(type) ? 'debug' : 'info'
 }

@@ -134,7 +134,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   function count(event: AuditEvent, { writes }: Committed): void {
     switch (event.type) {
       case 'submitted': {
-        const covered = writes.some((write) => isOf(write, event) && write.record.resolution !== null)
+        const covered = writes.some((write) => isOf(write, event) && write.record.status !== 'pending')
         submissions.inc({ outcome: covered ? 'auto_approved' : 'pending' })
         return
       }
@@ -142,7 +142,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
         submissions.inc({ outcome: 'repeated' })
         return
       case 'rejected':
-        rejections.inc({ code: String(event.data.code) })
+        rejections.inc({ code: event.data.code })
         return
       case 'rate_limited':
         submissions.inc({ outcome: 'rate_limited' })
@@ -150,13 +150,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
         return
       case 'notified':
       case 'notify_failed':
-        deliveries.inc({ channel: event.via, outcome: String(event.data.state) })
+        deliveries.inc({ channel: event.via, outcome: event.data.state })
         return
       case 'claimed':
       case 'lapsed':
       case 'unreported':
       case 'reported':
-        executions.inc({ outcome: String(event.data.execution) })
+        executions.inc({ outcome: event.data.execution })
         return
     }
     if (isOutcome(event.type)) decisions.inc({ outcome: event.type, channel: event.via })

@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { resolve } from 'node:path'
 import { buildApp } from './app.js'
+import { isLoopback, makesFirstKey } from './access/open-mode.js'
 import { systemClock } from './clock.js'
-import { isLoopback } from './config/open-mode.js'
 import type { Config } from './config/schemas.js'
+import { system } from './core/actor.js'
 import { listen, type Listening, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger, logStream } from './log.js'
 import type { NameCommand } from './program.js'
@@ -45,7 +46,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     throw error
   })
   // Only now: a start that comes to nothing must not use up the one time that the key is shown.
-  if (!isLoopback(config.host) && config.auth === 'auto') await makeFirstKey(service, log)
+  if (makesFirstKey(config)) await makeFirstKey(service, log)
   const closeLocal = await listenForOwner(config, routeLocal, log)
   startSending(listening.url, listening.webUrl ?? listening.url)
   const where = {
@@ -62,7 +63,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
   if (isNew) log.info({ db: config.dbPath }, `a new database was made: ${resolve(config.dbPath)}`)
   log.info(where, `Holdpoint ${version} is ready: ${sayWhere(listening, config)}; ${sayLeft(where)}`)
   const advice = `make a key: ${nameCommand('keys add --name NAME --role admin')}`
-  if (service.people.isOpen()) sayOpen(config, log, advice)
+  if (service.openMode.isOpen()) sayOpen(config, log, advice)
   else if (!service.people.hasKeys()) sayShut(service, log, nameCommand, advice)
   if (config.callbackSecret === undefined && (await store.deliveries.nextDue('callback', 0)) !== undefined) {
     log.warn(
@@ -117,8 +118,8 @@ function sayOpen({ publicUrl }: Config, log: Logger, advice: string): void {
     log.warn({ auth: 'open' }, `it is open: there is no key yet, so everyone on this machine may approve; ${advice}`)
 }
 
-function sayShut({ people }: Service, log: Logger, nameCommand: NameCommand, advice: string): void {
-  if (people.hasLostKeys()) {
+function sayShut({ openMode }: Service, log: Logger, nameCommand: NameCommand, advice: string): void {
+  if (openMode.hasLostKeys()) {
     log.error(
       { auth: 'keys' },
       'the database has no key, but there was one: the database, or only its -wal file, was lost or replaced. Nobody is let ' +
@@ -128,10 +129,10 @@ function sayShut({ people }: Service, log: Logger, nameCommand: NameCommand, adv
 }
 
 /** Where others can reach it, the service is never open: it makes the key to everything itself, and shows it once. */
-async function makeFirstKey({ people }: Service, log: Logger): Promise<void> {
+async function makeFirstKey({ people, openMode }: Service, log: Logger): Promise<void> {
   // Where keys were lost it is no first start: that is said instead, and the owner decides how to go on.
-  if (people.hasKeys() || people.hasLostKeys()) return
-  const made = await people.addAdmin({ actor: 'system:first-start', via: 'system' })
+  if (people.hasKeys() || openMode.hasLostKeys()) return
+  const made = await people.addAdmin({ actor: system('first-start'), via: 'system' })
   // However quiet the log is told to be, this is the only chance to see it.
   log
     .child({}, { level: 'warn' })

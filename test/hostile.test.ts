@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { hashSecret } from '../src/access/key.js'
 import type { FakeTelegram } from './notify/fake-telegram.js'
 import { withTelegram } from './notify/chats.js'
+import { locally } from './actors.js'
 import { type Answer, type Built, type CallAs, giveKeys, rulesFrom, t0, until } from './support.js'
 
 const people = { mallory: 'agent', victim: 'agent', olga: 'operator', audrey: 'auditor', root: 'admin' } as const
@@ -571,7 +572,7 @@ attempt('it brings fields that it has no right to set', async (t, { attack, audr
 attempt('it goes on after its key was revoked', async (t, all) => {
   const { attack, mine, audrey, service } = all
   const key = (await audrey('GET', '/keys')).body.keys.find(({ name }: any) => name === 'mallory')
-  await service.people.revokeKey(key.id, { actor: 'test', via: 'local' })
+  await service.people.revokeKey(key.id, locally)
   for (const [method, url] of [
     ['GET', `/confirm/${mine}`],
     ['POST', `/confirm/${mine}/claim`],

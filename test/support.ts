@@ -21,6 +21,7 @@ import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import type { Store } from '../src/store/store.js'
 import { onThisThread, type OpenWriting } from '../src/store/sqlite/writing.js'
+import { locally } from './actors.js'
 
 /** 2026-01-01T00:00:00Z, where every test clock starts. */
 export const t0 = Date.UTC(2026, 0, 1)
@@ -276,8 +277,7 @@ export async function giveKeys<T extends Record<string, Role>>(
 ): Promise<{ [K in keyof T]: CallAs }> {
   const made: Record<string, CallAs> = {}
   for (const [name, role] of Object.entries<Role>(roles)) {
-    const by = { actor: 'test', via: 'local' as const }
-    const answer = await service.people.addKey({ name, role, expiresInMs: null }, by)
+    const answer = await service.people.addKey({ name, role, expiresInMs: null }, locally)
     if ('refused' in answer) throw new Error(answer.sentence)
     made[name] = withKey(call, answer.secret, answer.key.id)
   }

@@ -1,17 +1,7 @@
-// Keys, the people they belong to, and links: each a secret of which only the hash is kept.
+// Keys: what each lets its owner do, and for how long. Of the secret only the hash is kept.
+import type { Actor } from '../core/actor.js'
 import { sha256 } from '../core/digest.js'
-import { skeleton } from '../core/skeleton.js'
-import type { ChannelName } from '../core/model.js'
 import type { Role } from './role.js'
-
-/** A person, or an agent: whoever votes and asks under one name, by whatever channel. */
-export interface Person {
-  name: string
-  version: number
-  telegramId: string | null
-  discordId: string | null
-  createdAt: number
-}
 
 export interface Key {
   id: string
@@ -19,23 +9,12 @@ export interface Key {
   person: string
   role: Role
   hash: string
-  createdBy: string
+  createdBy: Actor
   createdAt: number
   expiresAt: number | null
   revokedAt: number | null
   /** The key in its place, where it was rotated. */
   replacedBy: string | null
-}
-
-/** Lets one recipient decide one confirmation, once. */
-export interface Link {
-  hash: string
-  version: number
-  confirmationId: string
-  recipient: string
-  channel: ChannelName
-  createdAt: number
-  usedAt: number | null
 }
 
 /** A key as its owner keeps it: a prefix that scanners for secrets know, the key's id, and 256 bits of chance. */
@@ -66,23 +45,3 @@ export function stateOf({ expiresAt, revokedAt }: Pick<Key, 'expiresAt' | 'revok
 /** Ten years, and a month: for how long a key may be made, and stay good beside the one in its place. */
 export const maxExpirySeconds = 315_360_000
 export const maxOverlapSeconds = 2_592_000
-
-/** How chats write the ids of people; a group's has a minus. */
-export const chatIdPattern = /^[0-9]{1,32}$/
-
-/** Names that the service itself signs with, and that stand for nobody. */
-const reserved = new Set(['system', 'whitelist', 'local', 'unknown', 'anonymous'].map(skeleton))
-/** Drawn as nothing, some of them letters: two names could look the same, or like none. */
-const unseen = /\p{DI}/u
-const namePattern = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N} ._@+-]{0,98}[\p{L}\p{M}\p{N}.])?$/u
-
-/** The same for those who read, and for those who describe it as JSON Schema. */
-export const nameRule =
-  'must be 1 to 100 letters, digits, spaces and . _ @ + -, and begin and end with a letter or a digit'
-export const nameForm = { maxLength: 100, pattern: namePattern.source }
-
-/** Why nobody can be called that, or null. */
-export function flawOfName(name: string): string | null {
-  if (!namePattern.test(name) || unseen.test(name)) return nameRule
-  return reserved.has(skeleton(name)) ? 'is reserved for the service itself' : null
-}

@@ -1,4 +1,5 @@
-// Who may do what. While there is no key at all the service is open, and everyone may do everything.
+// Who may do what. In open mode everyone may do everything.
+import { type ActorOf, textOf } from '../core/actor.js'
 
 export const roles = ['agent', 'operator', 'auditor', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -17,17 +18,34 @@ const permitted = {
 } as const satisfies Record<string, readonly Role[]>
 export type Permission = keyof typeof permitted
 
-/** Whoever asks. A name and a role go with a key; both are null while the service is open. */
-export interface Caller {
-  name: string | null
-  role: Role | null
+/** Who asks: the holder of a key, the owner of the database through its socket, or anyone in open mode. */
+export type Caller = KeyHolder | typeof localOwner | typeof anyone
+
+export interface KeyHolder {
+  actor: ActorOf<'person' | 'agent'>
+  role: Role
+  keyId: string
 }
 
-/** Everyone, while the service is open. */
-export const anyone: Caller = { name: null, role: null }
+export const anyone = { actor: null, role: null } as const
 
-/** Whoever can open the database's own socket: they could write the file just as well. */
-export const localOwner: Caller = { name: 'local', role: 'admin' }
+/** They could write the file just as well. */
+export const localOwner = { actor: { kind: 'local' }, role: 'admin' } as const
+
+/** The caller; in open mode, anyone under the name that was given. */
+export function actorOf({ actor }: Caller, given: string): ActorOf<'person' | 'agent' | 'local' | 'anyone'> {
+  return actor ?? { kind: 'anyone', name: given }
+}
+
+/** What a holder of a key with this role is. */
+export function holderActor(name: string, role: Role): KeyHolder['actor'] {
+  return { kind: role === 'agent' ? 'agent' : 'person', name }
+}
+
+/** The caller's name; null in open mode. */
+export function nameOf({ actor }: Caller): string | null {
+  return actor === null ? null : textOf(actor)
+}
 
 export function rolesFor(permission: Permission): readonly Role[] {
   return permitted[permission]
@@ -39,10 +57,10 @@ export function may({ role }: Pick<Caller, 'role'>, permission: Permission): boo
 
 /** Agents know of nothing but what they asked for themselves. */
 export function mayRead(caller: Caller, { requester }: { requester: string }): boolean {
-  return caller.role !== 'agent' || caller.name === requester
+  return caller.role !== 'agent' || nameOf(caller) === requester
 }
 
-/** What was asked for is withdrawn, claimed and reported by whoever asked, whatever else they may do. */
+/** What was asked for is withdrawn, claimed and reported by its requester alone, whatever else others may do. */
 export function isOwn(caller: Caller, { requester }: { requester: string }): boolean {
-  return caller.role === null || caller.name === requester
+  return caller.role === null || nameOf(caller) === requester
 }

@@ -1,10 +1,14 @@
-// The history: one event for everything that happened, appended and never changed. Names in `data` are the API's own.
+// The history: one event for everything that happened, appended and never changed.
+import type { Key } from '../access/key.js'
+import type { Link } from '../access/link.js'
+import { idIn, type Person } from '../access/person.js'
+import { type Actor, system, textOf } from '../core/actor.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, ExecutionState, Submission, Via } from '../core/model.js'
-import type { Key, Link, Person } from '../access/key.js'
+import type { Confirmation, Delivery, Executed, Refused, Resolved, Submission, Via, Vote } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Grant } from '../whitelist/grant.js'
+import type { Attempted, EventData } from './data.js'
 
 /** The one table of events, with what each means: types, schemas and documents are made from it. */
 export const events = {
@@ -33,34 +37,42 @@ export const events = {
   person_changed: 'Somebody was named, or has other chat ids.',
   rules_loaded: 'The rules were read; the data have the hash of the file.',
   restored: 'A backup took the place of the database. The events after it say what that ended.',
-} as const
+} as const satisfies Record<keyof EventData, string>
 
-export type EventType = keyof typeof events
+export type EventType = keyof EventData
 export const eventTypes = Object.keys(events) as [EventType, ...EventType[]]
 
-export interface NewEvent {
+interface EventOf<T extends EventType> {
+  type: T
+  at: number
+  actor: Actor
+  via: Via
+  confirmationId: string | null
+  data: EventData[T]
+}
+
+export type NewEvent = { [T in EventType]: EventOf<T> }[EventType]
+export type AuditEvent = NewEvent & { seq: number }
+
+/** An event as it was read back: its actor is the text of one, its data is JSON text. */
+export interface RecordedEvent {
+  seq: number
   type: EventType
   at: number
   actor: string
   via: Via
   confirmationId: string | null
-  data: Record<string, unknown>
-}
-
-export interface AuditEvent extends NewEvent {
-  seq: number
-}
-
-/** An event as it was read back: its data is still JSON text. */
-export interface RecordedEvent extends Omit<AuditEvent, 'data'> {
   data: string
 }
 
-export function submitted(confirmation: Confirmation, via: Via): NewEvent {
+/** Who did it, when and through what. */
+export type Signature = Pick<NewEvent, 'actor' | 'at' | 'via'>
+
+export function submitted(confirmation: Confirmation, actor: Actor, via: Via): NewEvent {
   return {
     type: 'submitted',
     at: confirmation.createdAt,
-    actor: confirmation.requester,
+    actor,
     via,
     confirmationId: confirmation.id,
     data: {
@@ -80,95 +92,97 @@ export function submitted(confirmation: Confirmation, via: Via): NewEvent {
   }
 }
 
-/** The same was asked again while it waits, and nobody was told a second time. */
-export function repeated({ id, requester, action, digest }: Confirmation, at: number, via: Via): NewEvent {
-  return { type: 'repeated', at, actor: requester, via, confirmationId: id, data: { action, digest } }
+/** The same was asked again while it is pending, and nobody was told a second time. */
+export function repeated({ id, action, digest }: Confirmation, actor: Actor, at: number, via: Via): NewEvent {
+  return { type: 'repeated', at, actor, via, confirmationId: id, data: { action, digest } }
 }
 
 /** A vote: one of several, or the one that settled it. */
-export function voted(confirmation: Confirmation, at: number, more: Record<string, unknown> = {}): NewEvent {
-  const { id, action, digest, terms, votes, resolution } = confirmation
-  const { verdict, by, via, reason, comment } = votes.at(-1)!
-  const said = {
+export function voted(confirmation: Confirmation, { verdict, by, via, reason, comment }: Vote, at: number): NewEvent {
+  const { id, action, digest, terms } = confirmation
+  const tally = {
     ...(comment === null ? {} : { comment }),
     rule: terms.rule,
     approvals_given: approvalsGiven(confirmation),
     approvals_needed: terms.approvals,
   }
-  if (resolution !== null) return resolved(confirmation, at, { ...said, ...more })
-  const data = { action, digest, verdict, ...(reason === null ? {} : { reason }), ...said, ...more }
-  return { type: 'voted', at, actor: by, via, confirmationId: id, data }
+  const common = { at, actor: by, via, confirmationId: id }
+  if (confirmation.status !== 'pending') {
+    const data = { ...endedData(confirmation), ...tally }
+    return { type: verdict === 'approve' ? 'approved' : 'denied', ...common, data }
+  }
+  const data = { action, digest, verdict, ...(reason === null ? {} : { reason }), ...tally }
+  return { type: 'voted', ...common, data }
 }
 
-/** How a confirmation ended. `at` is when it was written down; an expiry took effect at its `resolved_at`. */
-export function resolved(confirmation: Confirmation, at: number, more: Record<string, unknown> = {}): NewEvent {
-  const { status, by, at: resolvedAt, via, reason } = confirmation.resolution!
+export function autoApproved(confirmation: Resolved, grantId: string, at: number): NewEvent {
+  const { id, resolution } = confirmation
+  const data = { ...endedData(confirmation), grant_id: grantId }
+  return { type: 'auto_approved', at, actor: resolution.by, via: resolution.via, confirmationId: id, data }
+}
+
+export function cancelled(confirmation: Resolved, at: number): NewEvent {
+  return { type: 'cancelled', ...ended(confirmation, at) }
+}
+
+/** `at` is when it was recorded; an expiry took effect at its `resolved_at`. */
+function ended(confirmation: Resolved, at: number) {
+  const { id, resolution } = confirmation
+  return { at, actor: resolution.by, via: resolution.via, confirmationId: id, data: endedData(confirmation) }
+}
+
+function endedData({ action, digest, status, resolution: { by, at, reason } }: Resolved) {
   return {
-    type: status,
-    at,
-    actor: by,
-    via,
-    confirmationId: confirmation.id,
-    data: {
-      action: confirmation.action,
-      digest: confirmation.digest,
-      status,
-      resolved_by: by,
-      resolved_at: resolvedAt / 1000,
-      ...(reason === null ? {} : { reason }),
-      ...more,
-    },
+    action,
+    digest,
+    status,
+    resolved_by: textOf(by),
+    resolved_at: at / 1000,
+    ...(reason === null ? {} : { reason }),
   }
 }
 
-const executed = {
-  unclaimed: null,
+const executions = {
   lapsed: 'lapsed',
   claimed: 'claimed',
   unreported: 'unreported',
   succeeded: 'reported',
   failed: 'reported',
-} as const satisfies Record<ExecutionState, EventType | null>
+} as const satisfies Record<Executed['execution']['state'], EventType>
 
 /** What was done with an approval, or that nothing was in time. */
-export function execution(confirmation: Confirmation, at: number, via: Via): NewEvent {
-  const { state, message } = confirmation.execution!
+export function executed({ id, action, digest, execution }: Executed, { actor, at, via }: Signature): NewEvent {
+  const message = 'message' in execution ? execution.message : null
   return {
-    type: executed[state]!,
+    type: executions[execution.state],
     at,
-    actor: via === 'system' ? 'system:timeout' : confirmation.requester,
+    actor,
     via,
-    confirmationId: confirmation.id,
-    data: {
-      action: confirmation.action,
-      digest: confirmation.digest,
-      execution: state,
-      ...(message === null ? {} : { message }),
-    },
+    confirmationId: id,
+    data: { action, digest, execution: execution.state, ...(message === null ? {} : { message }) },
   }
 }
 
-/** What time alone did to a confirmation. */
-export function lapsed(confirmation: Confirmation, at: number): NewEvent {
-  return confirmation.execution === null ? resolved(confirmation, at) : execution(confirmation, at, 'system')
+/** What time alone, or a restore, made of a confirmation. */
+export function overdue(confirmation: Refused | Executed, at: number, actor: Actor = system('timeout')): NewEvent {
+  if (confirmation.execution !== null) return executed(confirmation, { actor, at, via: 'system' })
+  return { type: confirmation.status === 'cancelled' ? 'cancelled' : 'expired', ...ended(confirmation, at) }
 }
 
-export function rateLimited(submission: Submission, refusal: Refusal, at: number, via: Via): NewEvent {
-  return {
-    type: 'rate_limited',
-    at,
-    actor: submission.requester,
-    via,
-    confirmationId: null,
-    data: { action: submission.action, session_key: submission.sessionKey, ...refusal.extra },
-  }
+export function rateLimited(
+  { action, sessionKey }: Submission,
+  rate: Omit<EventData['rate_limited'], 'action' | 'session_key'>,
+  { actor, at, via }: Signature,
+): NewEvent {
+  const data = { action, session_key: sessionKey, ...rate }
+  return { type: 'rate_limited', at, actor, via, confirmationId: null, data }
 }
 
 /** An attempt that the rules forbid, kept because somebody will want to know who tried. */
 export function rejected(
   { refused }: Refusal,
-  attempt: Pick<NewEvent, 'actor' | 'at' | 'via' | 'confirmationId'>,
-  about: Record<string, unknown>,
+  attempt: Signature & { confirmationId: string | null },
+  about: Attempted,
 ): NewEvent {
   return { type: 'rejected', ...attempt, data: { code: refused, ...about } }
 }
@@ -192,7 +206,7 @@ export function granted(grant: Grant, at: number, via: Via, confirmationId: stri
   }
 }
 
-export function revoked(grant: Grant, actor: string, at: number, via: Via): NewEvent {
+export function revoked(grant: Grant, { actor, at, via }: Signature): NewEvent {
   return {
     type: 'revoked',
     at,
@@ -210,7 +224,7 @@ export function revoked(grant: Grant, actor: string, at: number, via: Via): NewE
 }
 
 /** To whom and to which details a grant is bound, where it is. */
-function bounds({ requester, when, details }: Grant): Record<string, unknown> {
+function bounds({ requester, when, details }: Grant) {
   return {
     ...(requester === null ? {} : { requester }),
     ...(when === null ? {} : { when: raw(when) }),
@@ -218,12 +232,14 @@ function bounds({ requester, when, details }: Grant): Record<string, unknown> {
   }
 }
 
+const outbox = system('outbox')
+
 /** The outcome of one attempt to tell a person, or to call back. */
 export function attempted(delivery: Delivery, { digest }: Confirmation): NewEvent {
   return {
     type: delivery.state === 'sent' ? 'notified' : 'notify_failed',
     at: delivery.updatedAt,
-    actor: 'system:outbox',
+    actor: outbox,
     via: delivery.channel,
     confirmationId: delivery.confirmationId,
     data: {
@@ -242,7 +258,7 @@ export function notified(delivery: Delivery, { action, requester, onBehalfOf, di
   return {
     type: 'notified',
     at: delivery.updatedAt,
-    actor: 'system:outbox',
+    actor: outbox,
     via: delivery.channel,
     confirmationId: delivery.confirmationId,
     data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester, ...behalf },
@@ -254,41 +270,42 @@ export function linked(
   { confirmationId, recipient, channel, createdAt: at }: Link,
   { digest }: Confirmation,
 ): NewEvent {
-  return { type: 'linked', at, actor: 'system:outbox', via: channel, confirmationId, data: { recipient, digest } }
+  const data = { recipient: textOf(recipient), digest }
+  return { type: 'linked', at, actor: outbox, via: channel, confirmationId, data }
 }
 
-export function keyChanged(
-  type: 'key_added' | 'key_revoked' | 'key_rotated',
-  { id, person, role, expiresAt }: Key,
-  attempt: Pick<NewEvent, 'actor' | 'at' | 'via'>,
-  more: Record<string, unknown> = {},
-): NewEvent {
-  const data = {
-    key_id: id,
-    name: person,
-    role,
-    ...(expiresAt === null ? {} : { expires_at: expiresAt / 1000 }),
-    ...more,
-  }
-  return { type, ...attempt, confirmationId: null, data }
+export function keyAdded(key: Key, signature: Signature): NewEvent {
+  return { type: 'key_added', ...signature, confirmationId: null, data: keyData(key) }
 }
 
-export function personChanged(
-  { name, telegramId, discordId }: Person,
-  attempt: Pick<NewEvent, 'actor' | 'at' | 'via'>,
-): NewEvent {
-  const data = { name, telegram_id: telegramId, discord_id: discordId }
-  return { type: 'person_changed', ...attempt, confirmationId: null, data }
+export function keyRevoked(key: Key, signature: Signature, reason: string | null = null): NewEvent {
+  const data = { ...keyData(key), ...(reason === null ? {} : { reason }) }
+  return { type: 'key_revoked', ...signature, confirmationId: null, data }
 }
 
-export function rulesLoaded(at: number, data: { rules: number; sha256: string }): NewEvent {
-  return { type: 'rules_loaded', at, actor: 'system:rules', via: 'system', confirmationId: null, data }
+/** `key` is the new one. */
+export function keyRotated(key: Key, old: Key, overlapMs: number, signature: Signature): NewEvent {
+  const data = { ...keyData(key), old_key_id: old.id, overlap_seconds: overlapMs / 1000 }
+  return { type: 'key_rotated', ...signature, confirmationId: null, data }
+}
+
+function keyData({ id, person, role, expiresAt }: Key) {
+  return { key_id: id, name: person, role, ...(expiresAt === null ? {} : { expires_at: expiresAt / 1000 }) }
+}
+
+export function personChanged(person: Person, signature: Signature): NewEvent {
+  const data = { name: person.name, telegram_id: idIn('telegram', person), discord_id: idIn('discord', person) }
+  return { type: 'person_changed', ...signature, confirmationId: null, data }
+}
+
+export function rulesLoaded(at: number, data: EventData['rules_loaded']): NewEvent {
+  return { type: 'rules_loaded', at, actor: system('rules'), via: 'system', confirmationId: null, data }
 }
 
 /** What signs for everything that a restore ends. */
-export const restorer = 'system:restore'
+export const restorer = system('restore')
 
 /** A backup took the place of the database; what follows is what that ended. */
-export function restored(at: number, data: Record<string, unknown>): NewEvent {
+export function restored(at: number, data: EventData['restored']): NewEvent {
   return { type: 'restored', at, actor: restorer, via: 'system', confirmationId: null, data }
 }

@@ -1,9 +1,10 @@
 // Keys and people, made, listed and ended as the user who runs the service asks for it.
 import { realpathSync } from 'node:fs'
-import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
+import { maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
+import { mayBeOpen } from '../access/open-mode.js'
+import { chatIdPattern, problemWithName } from '../access/person.js'
 import { roles } from '../access/role.js'
 import { ConfigProblems, type GivenCommand } from '../command.js'
-import { mayBeOpen } from '../config/open-mode.js'
 import type { Config } from '../config/schemas.js'
 import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
@@ -118,7 +119,7 @@ async function findKeys(call: Call, which: string, nameCommand: NameCommand): Pr
   if (found.length > 0) return found
   const shown = /^[0-9a-f]{12}$/.test(id)
     ? id
-    : flawOfName(which) === null && !which.startsWith('hpk_')
+    : problemWithName(which) === null && !which.startsWith('hpk_')
       ? `of ${which}`
       : 'like that'
   const nothing = keys.some(({ name }) => name === which)

@@ -1,17 +1,23 @@
 // The confirmation's state machine: pending until exactly one resolution, then that for ever; an approval is claimed once,
 // and reported once.
+import { type Actor, system, textOf } from './actor.js'
 import { digestOf } from './digest.js'
 import {
+  type Approved,
   type Confirmation,
   defaultTerms,
+  type Executed,
   type Execution,
+  type Outcome,
+  type Pending,
+  type Refused,
   type Resolution,
-  type Status,
+  type Resolved,
   type Submission,
 } from './model.js'
 import { type Refusal, type RefusalCode, refuse } from './refusal.js'
 
-export function hold(submission: Submission, id: string, now: number, terms = defaultTerms): Confirmation {
+export function hold(submission: Submission, id: string, now: number, terms = defaultTerms): Pending {
   return {
     id,
     version: 1,
@@ -29,58 +35,59 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     onBehalfOf: submission.onBehalfOf,
     terms,
     votes: [],
+    status: 'pending',
     resolution: null,
     execution: null,
   }
 }
 
-export function statusOf(confirmation: Confirmation): Status {
-  return confirmation.resolution?.status ?? 'pending'
-}
-
 /** When time alone will change it next: its deadline, the end of its approval, the end of the wait for a report. */
-export function dueAt({ resolution, execution, deadline }: Confirmation): number | null {
-  if (resolution === null) return deadline
+export function dueAt({ status, execution, deadline }: Confirmation): number | null {
+  if (status === 'pending') return deadline
   if (execution?.state === 'unclaimed') return execution.claimBy
   if (execution?.state === 'claimed') return execution.reportBy
   return null
 }
 
-/** The confirmation as it truly is at `now`, whether or not what time did to it has been written down yet. */
+/** The confirmation as it truly is at `now`, whether or not what time did to it has been recorded yet. */
 export function asOf(confirmation: Confirmation, now: number): Confirmation {
+  return overdueAt(confirmation, now) ?? confirmation
+}
+
+/** What time alone has made of it by `now`; null: nothing. */
+export function overdueAt(confirmation: Confirmation, now: number): Refused | Executed | null {
   const due = dueAt(confirmation)
-  if (due === null) return confirmation
-  const { resolution, execution, createdAt, deadline } = confirmation
+  if (due === null) return null
+  const { resolution, createdAt, deadline } = confirmation
   // One that claims to come from the future was written before the clock was set back: its age is unknown, so it is due.
-  if (now < due && now >= (resolution?.at ?? createdAt)) return confirmation
-  if (resolution === null) {
-    const at = Math.min(deadline, Math.max(now, createdAt))
-    return next(confirmation, {
-      resolution: { status: 'expired', by: 'system:timeout', at, via: 'system', reason: null },
-    })
-  }
-  if (execution!.state === 'unclaimed') return next(confirmation, { execution: { ...execution!, state: 'lapsed' } })
-  return next(confirmation, { execution: { ...execution!, state: 'unreported' } })
+  if (now < due && now >= (resolution?.at ?? createdAt)) return null
+  if (confirmation.status !== 'pending') return endAct(confirmation)
+  const at = Math.min(deadline, Math.max(now, createdAt))
+  return refused(confirmation, 'expired', { by: system('timeout'), at, via: 'system', reason: null })
 }
 
 /** Resolves a pending confirmation, or says what stands instead. A yes is good for `approvalMs`. */
 export function resolve(
   confirmation: Confirmation,
+  status: Outcome,
   resolution: Resolution,
   approvalMs: number,
-): Confirmation | Refusal {
+): Resolved | Refusal {
   const current = asOf(confirmation, resolution.at)
-  if (current.resolution !== null) return alreadyResolved(current)
-  const isYes = resolution.status === 'approved' || resolution.status === 'auto_approved'
-  return next(current, { resolution, execution: isYes ? unclaimed(resolution.at + approvalMs) : null })
+  if (current.status !== 'pending') return alreadyResolved(current)
+  if (status !== 'approved' && status !== 'auto_approved') return refused(current, status, resolution)
+  const execution: Execution = { state: 'unclaimed', claimBy: resolution.at + approvalMs }
+  return { ...current, version: current.version + 1, status, resolution, execution }
 }
 
-/** What stands, to whoever comes too late. */
-export function alreadyResolved({ id, resolution }: Confirmation): Refusal {
-  const { status, by, at } = resolution!
-  return refuse('already_resolved', standing(id, resolution!), {
+/** What stands, to a caller who comes too late. */
+export function alreadyResolved({ id, status, resolution: { by, at } }: Resolved): Refusal {
+  const resolvedBy = textOf(by)
+  const what =
+    status === 'expired' ? 'expired before an answer came' : `was already ${status.replace('_', '-')} by ${resolvedBy}`
+  return refuse('already_resolved', `Confirmation ${id} ${what}. That stands; nothing was changed.`, {
     status,
-    resolved_by: by,
+    resolved_by: resolvedBy,
     resolved_at: at / 1000,
   })
 }
@@ -91,13 +98,14 @@ export function claim(
   digest: string | null,
   now: number,
   reportMs: number,
-): Confirmation | Refusal {
+): Executed | Refusal {
   const current = asOf(confirmation, now)
-  const { id, execution, resolution } = current
-  if (execution === null) {
-    const standing = resolution === null ? 'is still pending' : `was not approved: it is ${resolution.status}`
+  const { id, status } = current
+  if (current.execution === null) {
+    const standing = status === 'pending' ? 'is still pending' : `was not approved: it is ${status}`
     return no(current, 'not_approved', `Confirmation ${id} ${standing}. Do not act.`)
   }
+  const { execution } = current
   if (digest !== null && digest !== current.digest) {
     const sentence = `What was approved has the digest ${current.digest}, not this one. Do not act.`
     return no(current, 'digest_mismatch', sentence, { digest: current.digest })
@@ -108,70 +116,77 @@ export function claim(
   }
   if (execution.state !== 'unclaimed') {
     const sentence = `Confirmation ${id} was claimed before, and an approval is good for one act. Do not act again.`
-    return no(current, 'already_claimed', sentence, { claimed_at: execution.claimedAt! / 1000 })
+    return no(current, 'already_claimed', sentence, { claimed_at: execution.claimedAt / 1000 })
   }
   // Last, so that nobody is sent to compute one in vain.
   if (digest === null && current.terms.needsDigest) {
     const sentence = `The rule '${current.terms.rule}' lets ${id} be claimed only with a digest. Do not act; compute it from what you are about to do, and claim again with it in 'digest'.`
     return no(current, 'digest_required', sentence)
   }
-  return next(current, { execution: { ...execution, state: 'claimed', claimedAt: now, reportBy: now + reportMs } })
+  const { claimBy } = execution
+  return executed(current, { state: 'claimed', claimBy, claimedAt: now, reportBy: now + reportMs })
 }
 
 /**
  * Ends what may still lead to an act: what is pending is withdrawn, an approval lapses. What is claimed may have been done: it
- * can be reported, but no claim that is repeated is told to go ahead.
+ * can be reported, but no claim that is repeated is told to go ahead. Null: there is nothing to end.
  */
-export function endOpen(confirmation: Confirmation, by: string, reason: string, now: number): Confirmation {
-  const current = asOf(confirmation, now)
-  const { resolution, execution } = current
-  if (resolution === null)
-    return next(current, { resolution: { status: 'cancelled', by, at: now, via: 'system', reason } })
-  if (execution?.state === 'unclaimed') return next(current, { execution: { ...execution, state: 'lapsed' } })
-  if (execution?.state === 'claimed') return next(current, { execution: { ...execution, state: 'unreported' } })
-  return current
+export function endUnfinished(
+  confirmation: Confirmation,
+  by: Actor,
+  reason: string,
+  now: number,
+): Refused | Executed | null {
+  const overdue = overdueAt(confirmation, now)
+  if (overdue !== null) return overdue
+  if (confirmation.status !== 'pending') return endAct(confirmation)
+  return refused(confirmation, 'cancelled', { by, at: now, via: 'system', reason })
 }
 
 /** How the act went. Late is better than never; twice is not. */
 export function report(
   confirmation: Confirmation,
-  outcome: 'succeeded' | 'failed',
+  state: 'succeeded' | 'failed',
   message: string | null,
   now: number,
-): Confirmation | Refusal {
+): Executed | Refusal {
   const current = asOf(confirmation, now)
   const { id, execution } = current
-  if (execution === null || execution.claimedAt === null) {
+  if (execution === null || execution.state === 'unclaimed' || execution.state === 'lapsed') {
     const sentence = `Confirmation ${id} was never claimed, so there is nothing to report. Claim it before acting.`
     return no(current, 'not_claimed', sentence)
   }
-  if (execution.reportedAt !== null) {
+  if (execution.state === 'succeeded' || execution.state === 'failed') {
     const sentence = `Confirmation ${id} was reported before as ${execution.state}. That stands; nothing was changed.`
     return no(current, 'already_reported', sentence, { outcome: execution.state })
   }
-  return next(current, { execution: { ...execution, state: outcome, reportedAt: now, message } })
+  const { claimBy, claimedAt, reportBy } = execution
+  return executed(current, { state, claimBy, claimedAt, reportBy, reportedAt: now, message })
 }
 
 /** The confirmation as it was when it was resolved, whatever was done with it since. */
-export function asResolved(confirmation: Confirmation): Confirmation {
+export function asResolved(confirmation: Resolved): Resolved {
+  if (confirmation.execution === null) return confirmation
+  return { ...confirmation, execution: { state: 'unclaimed', claimBy: confirmation.execution.claimBy } }
+}
+
+function refused(confirmation: Pending, status: Refused['status'], resolution: Resolution): Refused {
+  return { ...confirmation, version: confirmation.version + 1, status, resolution, execution: null }
+}
+
+function executed(confirmation: Approved, execution: Executed['execution']): Executed {
+  return { ...confirmation, version: confirmation.version + 1, execution }
+}
+
+/** Nobody may claim the approval any more, or waits for the report. */
+function endAct(confirmation: Resolved): Executed | null {
+  if (confirmation.execution === null) return null
   const { execution } = confirmation
-  return execution === null ? confirmation : { ...confirmation, execution: unclaimed(execution.claimBy) }
-}
-
-function next(confirmation: Confirmation, change: Partial<Confirmation>): Confirmation {
-  return { ...confirmation, ...change, version: confirmation.version + 1 }
-}
-
-function unclaimed(claimBy: number): Execution {
-  return { state: 'unclaimed', claimBy, claimedAt: null, reportBy: null, reportedAt: null, message: null }
+  if (execution.state === 'unclaimed') return executed(confirmation, { state: 'lapsed', claimBy: execution.claimBy })
+  if (execution.state === 'claimed') return executed(confirmation, { ...execution, state: 'unreported' })
+  return null
 }
 
 function no(of: Confirmation, code: RefusalCode, sentence: string, extra: Record<string, unknown> = {}): Refusal {
-  return refuse(code, sentence, { status: statusOf(of), ...extra })
-}
-
-function standing(id: string, { status, by }: Resolution): string {
-  const what =
-    status === 'expired' ? 'expired before an answer came' : `was already ${status.replace('_', '-')} by ${by}`
-  return `Confirmation ${id} ${what}. That stands; nothing was changed.`
+  return refuse(code, sentence, { status: of.status, ...extra })
 }

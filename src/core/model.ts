@@ -1,5 +1,7 @@
 // What Holdpoint keeps: a confirmation, how it was resolved, what was done with that, and the deliveries that told of it.
 
+import type { Actor, Voter } from './actor.js'
+
 export const outcomes = ['approved', 'denied', 'expired', 'cancelled', 'auto_approved'] as const
 export type Outcome = (typeof outcomes)[number]
 
@@ -29,7 +31,7 @@ export interface Submission {
 
 /**
  * What governs the decision on one confirmation: the rule as it was when the confirmation was submitted, with its groups
- * spelled out. Kept with the confirmation, so that changing the rules changes nothing that already waits.
+ * spelled out. Kept with the confirmation, so that changing the rules changes nothing that is pending.
  */
 export interface Terms {
   /** The rule's name. */
@@ -39,16 +41,16 @@ export interface Terms {
   approvals: number
   /** If given, how many of them from each group; together they are `approvals`. A person takes one seat. */
   seats: Seat[]
-  /** Who may decide, by name; null: whoever has the role. */
+  /** Who may decide, by name; null: everyone who has the role. */
   deciders: string[] | null
   mayWhitelist: boolean
   /** Which verdicts need a reason. */
   reasonFor: Verdict[]
   /** Approving needs the name of the action typed out. */
   mustType: boolean
-  /** Whoever submitted it may decide it too. */
+  /** The requester may decide it too. */
   allowsOwn: boolean
-  /** It is claimed only by whoever says, by its digest, what they are about to do. */
+  /** It is claimed only with the digest of what the requester is about to do. */
   needsDigest: boolean
 }
 
@@ -64,7 +66,7 @@ export interface Seat {
 export const verdicts = ['approve', 'deny'] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** Where no rule says anything else: one person, whoever has the role. */
+/** Where no rule says anything else: one person of those who have the role. */
 export const defaultTerms: Terms = {
   rule: 'default',
   risk: 'normal',
@@ -81,15 +83,12 @@ export const defaultTerms: Terms = {
 /** One person's word. */
 export interface Vote {
   verdict: Verdict
-  /** Whose it is: a person, or while the service is open the name that was given. */
-  by: string
+  by: Voter
   at: number
   via: Via
   reason: string | null
-  /** The name that was given beside a proven one. */
+  /** The name that was given beside a verified one. */
   comment: string | null
-  /** The name is proven by a key, a chat or a link, not only given. */
-  isProven: boolean
   /** What else it lets pass from now on, without asking. */
   remember: Remembered | null
 }
@@ -97,7 +96,7 @@ export interface Vote {
 /** The whitelist entry that went with an approval: the same action, in this session or in any. */
 export interface Remembered {
   scope: 'session' | 'global'
-  /** For whom; null: whoever asks. */
+  /** For which requester; null: for all. */
   requester: string | null
   /** null: until it is revoked. */
   expiresAt: number | null
@@ -105,9 +104,9 @@ export interface Remembered {
   isExact: boolean
 }
 
+/** How it ended; `status` on the confirmation says with what. */
 export interface Resolution {
-  status: Outcome
-  by: string
+  by: Actor
   at: number
   via: Via
   reason: string | null
@@ -117,20 +116,31 @@ export interface Resolution {
  * What became of an approval. `unclaimed` may still be claimed; `lapsed` was not claimed in time. `claimed` means that the
  * agent acts; `unreported` that it has not said in time how that went, which it still may.
  */
-export const executionStates = ['unclaimed', 'lapsed', 'claimed', 'unreported', 'succeeded', 'failed'] as const
-export type ExecutionState = (typeof executionStates)[number]
+export type Execution =
+  | { state: 'unclaimed'; claimBy: number }
+  | { state: 'lapsed'; claimBy: number }
+  | { state: 'claimed' | 'unreported'; claimBy: number; claimedAt: number; reportBy: number }
+  | {
+      state: 'succeeded' | 'failed'
+      claimBy: number
+      claimedAt: number
+      reportBy: number
+      reportedAt: number
+      message: string | null
+    }
 
-export interface Execution {
-  state: ExecutionState
-  claimBy: number
-  claimedAt: number | null
-  reportBy: number | null
-  reportedAt: number | null
-  message: string | null
-}
+export type ExecutionState = Execution['state']
+export const executionStates = [
+  'unclaimed',
+  'lapsed',
+  'claimed',
+  'unreported',
+  'succeeded',
+  'failed',
+] as const satisfies ExecutionState[]
 
-/** A confirmation is pending exactly while it has no resolution, and has an execution exactly if that is a yes. */
-export interface Confirmation {
+/** What was asked for, and the votes on it. */
+interface ConfirmationFields {
   id: string
   version: number
   action: string
@@ -152,18 +162,44 @@ export interface Confirmation {
   onBehalfOf: string | null
   terms: Terms
   votes: Vote[]
-  resolution: Resolution | null
-  execution: Execution | null
 }
 
-/** Chats and the log tell a person that something waits; a callback tells the agent how it ended. */
+export interface Pending extends ConfirmationFields {
+  status: 'pending'
+  resolution: null
+  execution: null
+}
+
+/** Ended without a yes. */
+export interface Refused extends ConfirmationFields {
+  status: 'denied' | 'expired' | 'cancelled'
+  resolution: Resolution
+  execution: null
+}
+
+export interface Approved extends ConfirmationFields {
+  status: 'approved' | 'auto_approved'
+  resolution: Resolution
+  execution: Execution
+}
+
+/** Something was done with the approval, or nothing in time. */
+export interface Executed extends Approved {
+  execution: Exclude<Execution, { state: 'unclaimed' }>
+}
+
+export type Resolved = Refused | Approved
+export type Confirmation = Pending | Resolved
+
+/** Chats and the log tell a person that something is pending; a callback tells the agent how it ended. */
 export const chatNames = ['telegram', 'discord'] as const
+export type ChatName = (typeof chatNames)[number]
 export const channelNames = [...chatNames, 'log', 'callback'] as const
 export type ChannelName = (typeof channelNames)[number]
 
 /** Who sent what with this Idempotency-Key, and which confirmation it made or was about. */
 export interface IdempotencyRecord {
-  caller: string
+  caller: Actor
   key: string
   fingerprint: string
   confirmationId: string

@@ -48,6 +48,12 @@ export interface Refusal {
   extra: Record<string, unknown>
 }
 
+export function refuse(refused: RefusalCode, sentence: string): Refusal
+export function refuse<E extends Record<string, unknown>>(
+  refused: RefusalCode,
+  sentence: string,
+  extra: E,
+): Refusal & { extra: E }
 export function refuse(refused: RefusalCode, sentence: string, extra: Record<string, unknown> = {}): Refusal {
   return { refused, sentence, extra }
 }

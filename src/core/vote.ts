@@ -1,81 +1,87 @@
 // One person's word on a confirmation: whether it counts under the terms, and whether it settles the matter.
+import { isPersonal, isVerified, textOf } from './actor.js'
 import { alreadyResolved, asOf, resolve } from './confirmation.js'
-import type { Confirmation, Vote } from './model.js'
+import type { Confirmation, Pending, Resolved, Vote } from './model.js'
 import { type Refusal, refuse } from './refusal.js'
 import { emptySeats } from './seats.js'
 
 export interface Ballot extends Vote {
   /** The action's name, if it was typed out. */
   typed: string | null
-  /** It is one person's, not that of a chat which many read. */
-  isPersonal: boolean
 }
 
 /** The confirmation with this vote in it, resolved if that was the last one needed; one denial ends it. */
-export function castVote(confirmation: Confirmation, ballot: Ballot, approvalMs: number): Confirmation | Refusal {
-  const { verdict, by, at, via, reason, comment, isProven, remember } = ballot
+export function castVote(confirmation: Confirmation, ballot: Ballot, approvalMs: number): Pending | Resolved | Refusal {
+  const { verdict, by, at, via, reason, comment, remember } = ballot
   const current = asOf(confirmation, at)
-  if (current.resolution !== null) return alreadyResolved(current)
+  if (current.status !== 'pending') return alreadyResolved(current)
   const refusal = judge(current, ballot)
   if (refusal !== null) return refusal
-  const votes = [...current.votes, { verdict, by, at, via, reason, comment, isProven, remember }]
-  if (verdict === 'approve' && approvalsGiven({ ...current, votes }) < current.terms.approvals) {
+  const votes = [...current.votes, { verdict, by, at, via, reason, comment, remember }]
+  if (verdict === 'approve' && approvalsGiven({ terms: current.terms, votes }) < current.terms.approvals) {
     return { ...current, version: current.version + 1, votes }
   }
   const status = verdict === 'approve' ? 'approved' : 'denied'
-  return resolve({ ...current, votes }, { status, by, at, via, reason }, approvalMs)
+  return resolve({ ...current, votes }, status, { by, at, via, reason }, approvalMs)
 }
 
-/** Without the votes of those whose name nobody could prove: once names are proven, they count no more. */
-export function withProvenVotes(confirmation: Confirmation): Confirmation {
-  const { resolution, votes } = confirmation
-  if (resolution !== null || votes.every(({ isProven }) => isProven)) return confirmation
-  return { ...confirmation, votes: votes.filter(({ isProven }) => isProven) }
+/** Without the votes of those who have not shown who they are: these count in open mode alone. */
+export function withVerifiedVotes(confirmation: Confirmation): Confirmation {
+  const { status, votes } = confirmation
+  if (status !== 'pending' || votes.every(({ by }) => isVerified(by))) return confirmation
+  return { ...confirmation, votes: votes.filter(({ by }) => isVerified(by)) }
 }
 
 /** How many of the approvals that are needed have been given. One that fills no seat brings it no further. */
 export function approvalsGiven({ terms: { approvals, seats }, votes }: Pick<Confirmation, 'terms' | 'votes'>): number {
-  const approvers = votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
+  const approvers = approversOf(votes)
   return Math.min(approvers.length, approvals - emptySeats(seats, (person) => approvers.includes(person)).length)
 }
 
-/** Whether this vote is not allowed, because of who gives it. */
-export function flawOfVoter(
-  { requester, terms, votes }: Confirmation,
-  { by, verdict, isProven, isPersonal }: Pick<Ballot, 'by' | 'verdict' | 'isProven' | 'isPersonal'>,
+/** The names of those who approved. */
+export function approversOf(votes: Vote[]): string[] {
+  return votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => textOf(by))
+}
+
+/** Why this vote is not allowed, because of who gives it; null if it is. */
+export function problemWithVoter(
+  { requester, terms, votes }: Pending,
+  { by, verdict }: Pick<Ballot, 'by' | 'verdict'>,
 ): Refusal | null {
-  if (isProven && by === requester && !terms.allowsOwn) {
+  const name = textOf(by)
+  if (isVerified(by) && name === requester && !terms.allowsOwn) {
     return refuse('own_request', 'Nobody decides what they submitted themselves. Somebody else must.')
   }
-  if (!isPersonal && terms.approvals > 1) {
+  if (!isPersonal(by) && terms.approvals > 1) {
     const sentence = `This needs ${terms.approvals} different people, and this link goes to a chat that many may read. Decide with a key of your own.`
     return refuse('not_a_decider', sentence)
   }
-  if (terms.deciders !== null && !terms.deciders.includes(by)) {
+  if (terms.deciders !== null && !terms.deciders.includes(name)) {
     return refuse(
       'not_a_decider',
-      `The rule '${terms.rule}' lets only certain people decide this, and ${by} is not one.`,
+      `The rule '${terms.rule}' lets only certain people decide this, and ${name} is not one.`,
     )
   }
   const { seats } = terms
-  if (verdict === 'approve' && seats.length > 0 && !seats.some(({ members }) => members.includes(by))) {
+  if (verdict === 'approve' && seats.length > 0 && !seats.some(({ members }) => members.includes(name))) {
     const groups = seats.map(({ group }) => group).join(', ')
     return refuse(
       'not_a_decider',
-      `The rule '${terms.rule}' needs approvals from ${groups}, and ${by} is in none of these.`,
+      `The rule '${terms.rule}' needs approvals from ${groups}, and ${name} is in none of these.`,
     )
   }
-  if (votes.some((vote) => vote.by === by)) {
-    return refuse('already_voted', `${by} has decided this already, and one person has one vote. Somebody else must.`)
+  if (votes.some((vote) => textOf(vote.by) === name)) {
+    return refuse('already_voted', `${name} has decided this already, and one person has one vote. Somebody else must.`)
   }
   return null
 }
 
-function judge(confirmation: Confirmation, ballot: Ballot): Refusal | null {
+function judge(confirmation: Pending, ballot: Ballot): Refusal | null {
   const { action, terms } = confirmation
-  const flaw = flawOfVoter(confirmation, ballot)
+  const problem = problemWithVoter(confirmation, ballot)
   // In a 409 the status is the state that stands.
-  if (flaw !== null) return flaw.refused === 'already_voted' ? { ...flaw, extra: { status: 'pending' } } : flaw
+  if (problem?.refused === 'already_voted') return { ...problem, extra: { status: 'pending' } }
+  if (problem !== null) return problem
   const { verdict, reason, typed } = ballot
   if (reason === null && terms.reasonFor.includes(verdict)) {
     return refuse(

@@ -1,6 +1,6 @@
 // What the outbox carries: notices to a chat, for a person to read, and resolved records to whoever asked to be called back.
-import { asOf, statusOf } from '../core/confirmation.js'
-import { type ChannelName, chatNames, type Confirmation, type Delivery } from '../core/model.js'
+import { asOf } from '../core/confirmation.js'
+import { type ChannelName, chatNames, type Confirmation, type Delivery, type Resolved } from '../core/model.js'
 import type { Change, Due } from '../store/store.js'
 import type { Callback } from './callback.js'
 import type { Channel, SendOutcome } from './notifier.js'
@@ -57,7 +57,7 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
     isLoud: true,
     isPatient: false,
     isWorthWaiting,
-    isMoot: (confirmation, now) => statusOf(asOf(confirmation, now)) !== 'pending',
+    isMoot: (confirmation, now) => asOf(confirmation, now).status !== 'pending',
     async send(confirmation, { baseUrl, stop }) {
       const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } =
         confirmation
@@ -80,8 +80,10 @@ function missingChat(name: ChannelName): Channel {
   return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }
 }
 
+const nothingToTell: SendOutcome = { kind: 'refused', fault: 'message', error: 'not resolved' }
+
 /** `render` is the body, as JSON text. */
-export function carryCallbacks(callback: Callback, render: (confirmation: Confirmation) => string): Carrier {
+export function carryCallbacks(callback: Callback, render: (confirmation: Resolved) => string): Carrier {
   return {
     name: 'callback',
     // Hosts are the agents' choice: a few that never answer must not hold up the others.
@@ -93,7 +95,8 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Confir
     isMoot: () => false,
     send(confirmation, { now, stop }) {
       const { id, callbackUrl } = confirmation
-      return callback.send({ url: callbackUrl!, id: `msg_${id}`, body: render(confirmation), at: now }, stop)
+      if (confirmation.status === 'pending' || callbackUrl === null) return Promise.resolve(nothingToTell)
+      return callback.send({ url: callbackUrl, id: `msg_${id}`, body: render(confirmation), at: now }, stop)
     },
     // A host that answers is well, whatever it says; what it says is about one path.
     tellsOfDestination: (outcome) => outcome.kind === 'sent' || (outcome.kind === 'failed' && !outcome.answered),

@@ -8,6 +8,8 @@ import { shortLine, shortQuotedLine } from '../core/cut.js'
 import { isPlain } from '../policy/name.js'
 import type { Committed, Store } from '../store/store.js'
 
+type Notified = Extract<AuditEvent, { type: 'notified' }>
+
 export interface WarnLog {
   warn(fields: object, message: string): void
 }
@@ -27,16 +29,14 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
   })
 
   /** When chats had failed before, the confirmation was committed earlier. */
-  async function readAndWarn(event: AuditEvent): Promise<void> {
+  async function readAndWarn(event: Notified): Promise<void> {
     // Without its description the line is worth more than no line.
     warn(event, await store.confirmations.get(event.confirmationId!).catch(() => undefined))
   }
 
-  function warn({ confirmationId, data }: AuditEvent, confirmation: Confirmation | undefined): void {
+  function warn({ confirmationId, data }: Notified, confirmation: Confirmation | undefined): void {
     const url = `${pagesUrl()}/view/${confirmationId!}`
-    const action = String(data.action)
-    const requester = String(data.requester)
-    const onBehalfOf = typeof data.on_behalf_of === 'string' ? data.on_behalf_of : null
+    const { action = '', requester = '', on_behalf_of: onBehalfOf = null, digest } = data
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
     const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
     log.warn(
@@ -46,7 +46,7 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
         ...(confirmation === undefined ? {} : { description: short(confirmation.description) }),
         requester: short(requester),
         ...(onBehalfOf === null ? {} : { on_behalf_of_unverified: short(onBehalfOf) }),
-        digest: shortDigest(String(data.digest)),
+        digest: shortDigest(digest),
         url,
       },
       `confirmation needed${hasChats ? ', and no chat took the message' : ''}: ` +

@@ -1,6 +1,6 @@
 // Where a notice goes: the first chat, then the next one that is left, at last the log. And when a callback is tried (pure).
 import { attempted, type NewEvent, notified } from '../audit/event.js'
-import { asOf, statusOf } from '../core/confirmation.js'
+import { asOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../core/model.js'
 import type { Change, Write } from '../store/store.js'
 import type { SendOutcome } from './notifier.js'
@@ -105,7 +105,7 @@ export function afterAttempt(
   random: number,
 ): Change {
   const attempts = delivery.attempts + (attempt.kind === 'skipped' ? 0 : 1)
-  const isOver = statusOf(asOf(confirmation, now)) !== 'pending'
+  const isOver = asOf(confirmation, now).status !== 'pending'
   const record: Delivery = {
     ...delivery,
     version: delivery.version + 1,

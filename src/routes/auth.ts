@@ -1,11 +1,11 @@
 // Who asks, and may they? Every route says what it needs; what says nothing is closed to all.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { anyone, type Caller, localOwner, may, type Permission } from '../access/role.js'
+import { anyone, type Caller, type KeyHolder, localOwner, may, type Permission } from '../access/role.js'
+import { type Actor, textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { createBudget } from '../policy/budget.js'
-import type { KeyHolder } from '../service/people.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { Problem, problemOf } from './errors.js'
@@ -22,10 +22,10 @@ declare module 'fastify' {
   }
 }
 
-/** Refused attempts that are looked into and put on record, per address or name. More are refused unseen. */
+/** Refused attempts that are looked into and recorded, per address or name. More are refused unseen. */
 const refusals = { max: 30, windowMs: 60_000 }
 
-/** To whoever comes before there is a key, or after all were lost with the database. */
+/** To a caller before there is a key, or after all were lost with the database. */
 export const noKeyYet =
   "This service asks for a key, and it has none: whoever runs it makes one with 'npx holdpoint keys add --name NAME --role admin'."
 
@@ -36,15 +36,15 @@ interface Target {
 }
 
 export interface Auth {
-  /** Throws if the key with which the request came has gone meanwhile: for whoever was held. */
+  /** Throws if the key with which the request came has gone meanwhile: for requests that were held. */
   assertStillGood(request: FastifyRequest): void
   isStillGood(request: FastifyRequest): boolean
-  /** Whose key this is. A wrong one is put on record; guessing ends in a pause. */
+  /** Whose key this is. A wrong one is recorded; guessing ends in a pause. */
   signIn(request: FastifyRequest, secret: string): Promise<KeyHolder>
-  /** Puts an attempt on record, where there was not too much of that, and answers the problem that it is. */
-  note(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<Problem>
+  /** Records an attempt, where there was not too much of that, and answers the problem that it is. */
+  note(request: FastifyRequest, refusal: Refusal, actor: Actor, target?: Target): Promise<Problem>
   /** The same, and throws it. */
-  reject(request: FastifyRequest, refusal: Refusal, actor: string, target?: Target): Promise<never>
+  reject(request: FastifyRequest, refusal: Refusal, actor: Actor, target?: Target): Promise<never>
 }
 
 /** `isLocal` tells what came through the database's own socket; `onLimited` is told of what is refused unseen. */
@@ -54,7 +54,7 @@ export function authenticate(
   isLocal: (raw: IncomingMessage) => boolean,
   onLimited: () => void,
 ): Auth {
-  const { people } = service
+  const { people, openMode } = service
   const budget = createBudget(refusals)
   app.decorateRequest('caller')
   app.decorateRequest('keyId', null)
@@ -72,12 +72,12 @@ export function authenticate(
       request.caller = localOwner
       return
     }
-    if (needs === 'nothing' || needs === 'page' || people.isOpen()) return
+    if (needs === 'nothing' || needs === 'page' || openMode.isOpen()) return
     const holder = await signIn(request, readBearer(request))
     request.caller = holder
     request.keyId = holder.keyId
     if (!may(holder, needs)) {
-      await reject(request, refuse('forbidden', `A key with the role '${holder.role}' may not do this.`), holder.name)
+      await reject(request, refuse('forbidden', `A key with the role '${holder.role}' may not do this.`), holder.actor)
     }
   })
 
@@ -95,7 +95,7 @@ export function authenticate(
       secret === null
         ? "This service asks for a key: send the header 'Authorization: Bearer KEY'."
         : 'This key is not known, or no longer good. Ask an administrator for a new one.'
-    return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), 'unknown')
+    return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), unknownActor)
   }
 
   async function reject(...attempt: Parameters<Auth['note']>): Promise<never> {
@@ -105,10 +105,10 @@ export function authenticate(
   async function note(
     request: FastifyRequest,
     refusal: Refusal,
-    actor: string,
+    actor: Actor,
     target: Target = { via: 'http' },
   ): Promise<Problem> {
-    const who = actor === 'unknown' ? `address ${addressOf(request)}` : `name ${actor}`
+    const who = actor.kind === 'unknown' ? `address ${addressOf(request)}` : `name ${textOf(actor)}`
     const { method, ip, routeOptions, params } = request
     const where = { address: ip, method, route: routeOptions.url ?? 'unknown' }
     const { id = target.id ?? null } = params as { id?: string }
@@ -127,7 +127,7 @@ export function authenticate(
 
   function isStillGood({ caller, keyId }: FastifyRequest): boolean {
     if (keyId !== null) return people.holderOfKey(keyId) !== null
-    return caller !== anyone || people.isOpen()
+    return caller.role !== null || openMode.isOpen()
   }
 
   return {

@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
-import type { Caller } from '../access/role.js'
-import type { Confirmation } from '../core/model.js'
+import { type Caller, nameOf } from '../access/role.js'
+import type { Approved } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
-import type { Executed, Remember } from '../service/decide.js'
+import type { Acted, Remember } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
@@ -16,7 +16,7 @@ import type { Backlog } from './response-backlog.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { isSettledAtOnce, readKey, toAsked } from './submission.js'
-import { nameOr, textOrNull, voterOf } from './voter.js'
+import { approverOf, nameOr, textOrNull } from './voter.js'
 import {
   confirmationView,
   decisionView,
@@ -57,12 +57,12 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
       }
       if (held.covered !== null && waitMs === 0) return firstView(held.covered)
       if (waitMs === 0) return reply.code(202).send(heldView(held))
-      // Whoever waits holds on to nothing large.
+      // A request that waits holds on to nothing large.
       request.body = {} as typeof request.body
       await backlog.reserve(reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
-      if (confirmation.resolution !== null) return settledView(confirmation)
+      if (confirmation.status !== 'pending') return settledView(confirmation)
       return reply.code(202).send(heldView(held))
     },
   )
@@ -71,7 +71,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
   async function submit(
     { body, headers, caller }: Submitting,
     reply: FastifyReply,
-  ): Promise<Held & { covered: Confirmation | null }> {
+  ): Promise<Held & { covered: Approved | null }> {
     const result = await service.submit(toAsked(body, readKey(headers), caller), 'http')
     if (isRefusal(result) && result.refused === 'rate_limited') {
       const { max, window_seconds: seconds, retry_after_seconds: wait } = result.extra as Record<string, number>
@@ -108,7 +108,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
     async ({ query, caller }) => {
       const { status, action, session_key, limit, cursor } = query
       const order = status === 'pending' ? 'deadline' : 'newest'
-      const wanted = { status, action, sessionKey: session_key, ...(caller.role === 'agent' ? ownOf(caller) : {}) }
+      const wanted = { status, action, sessionKey: session_key, ...ownOf(caller) }
       const listing = `confirm ${order}`
       const page = await service.list(wanted, order, limit, cursors.read(cursor, listing, caller))
       const confirmations = page.items.map(confirmationView)
@@ -172,7 +172,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
         reason: textOrNull(reason),
         remember: remember === undefined ? null : readRemember(remember),
         typed: typed_action ?? null,
-        voter: voterOf(caller, approver),
+        approver: approverOf(caller, approver),
         via: 'http' as const,
       }
       const { confirmation, grant } = granted(await service.decide(params.id, decision))
@@ -201,7 +201,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
         reason: textOrNull(reason),
         remember: null,
         typed: null,
-        voter: voterOf(caller, denier),
+        approver: approverOf(caller, denier),
         via: 'http' as const,
       }
       const { confirmation } = granted(await service.decide(params.id, decision))
@@ -225,8 +225,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
     },
     async ({ params, body, caller }) => {
       const { cancelled_by, reason } = body ?? {}
-      const by = cancelled_by === undefined ? null : nameOr(cancelled_by, 'api')
-      const { confirmation } = granted(await service.cancel(params.id, by, textOrNull(reason), caller, 'http'))
+      const given = cancelled_by === undefined ? null : nameOr(cancelled_by, 'api')
+      const { confirmation } = granted(await service.cancel(params.id, given, textOrNull(reason), caller, 'http'))
       return decisionView(confirmation)
     },
   )
@@ -291,7 +291,7 @@ function readRemember({ scope, ttl_seconds, for: whom, details }: Remembering): 
 
 type Remembering = NonNullable<NonNullable<z.output<typeof requests.approveBody>>['remember']>
 
-function executedView(result: Executed | Refusal, reply: FastifyReply) {
+function executedView(result: Acted | Refusal, reply: FastifyReply) {
   const { confirmation, isReplay } = granted(result)
   if (isReplay) void reply.header('idempotency-replayed', 'true')
   return confirmationView(confirmation)
@@ -310,13 +310,14 @@ interface Submitting {
 function announceRate(
   reply: FastifyReply,
   { max, windowMs, remaining, resetMs }: Omit<Submitted['rate'], 'allowed'>,
-  { name }: Caller,
+  caller: Caller,
 ): void {
   void reply.header('ratelimit-policy', `"action";q=${max};w=${windowMs / 1000}`)
-  if (name !== null) return
+  if (caller.role !== null) return
   void reply.header('ratelimit', `"action";r=${remaining};t=${Math.max(0, Math.ceil(resetMs / 1000))}`)
 }
 
-function ownOf({ name }: Caller) {
-  return { requester: name! }
+/** Agents see what they asked for themselves. */
+function ownOf(caller: Caller) {
+  return caller.role === 'agent' ? { requester: nameOf(caller) ?? '' } : {}
 }

@@ -1,7 +1,7 @@
 // Where a listing goes on. A place counts everybody's records, so it is sealed: it tells nothing, cannot be made up, and is
 // good for the listing and the caller that it was given to.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Caller } from '../access/role.js'
+import { type Caller, nameOf } from '../access/role.js'
 import type { Cursor } from '../store/store.js'
 import { Problem } from './errors.js'
 
@@ -18,7 +18,7 @@ const size = { nonce: 12, place: 16, tag: 16 }
 /** `secret`: 64 hexadecimal digits, the same after a restart. */
 export function createCursors(secret: string): Cursors {
   const key = Buffer.from(secret, 'hex')
-  const scope = (listing: string, { name }: Caller) => Buffer.from(`${listing}\0${name ?? ''}`)
+  const scope = (listing: string, caller: Caller) => Buffer.from(`${listing}\0${nameOf(caller) ?? ''}`)
 
   return {
     write(place, listing, caller) {

@@ -28,7 +28,7 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
         timestamp: now / 1000,
         timestamp_iso: iso(now),
         version,
-        auth: service.people.isOpen() ? ('open' as const) : ('keys' as const),
+        auth: service.openMode.isOpen() ? ('open' as const) : ('keys' as const),
       }
     },
   )

@@ -1,7 +1,9 @@
 // /keys and /people: who may use the service, for administrators.
-import { type Key, type Person, stateOf } from '../access/key.js'
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../access/role.js'
+import { type Key, stateOf } from '../access/key.js'
+import { idIn, type Person } from '../access/person.js'
+import { actorOf, type Caller } from '../access/role.js'
+import { textOf, unknownActor } from '../core/actor.js'
 import { refuse } from '../core/refusal.js'
 import type { By } from '../service/people.js'
 import type { Service } from '../service/service.js'
@@ -22,9 +24,9 @@ const reading = { needs: 'inspect' as const }
 export function keyRoutes(app: Api, service: Service, auth: Auth): void {
   const { people } = service
 
-  /** Who is who outlasts the time in which everyone is let in, so it is not for everyone to say. */
-  async function assertIsKnown(request: FastifyRequest): Promise<void> {
-    if (request.caller.name === null) await auth.reject(request, notForAnyone, 'unknown')
+  /** Who is who outlasts open mode, so it is not for anyone to say. */
+  async function assertIsVerified(request: FastifyRequest): Promise<void> {
+    if (request.caller.role === null) await auth.reject(request, notForAnyone, unknownActor)
   }
 
   app.get(
@@ -59,10 +61,10 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     },
     async (request, reply) => {
       const { body, caller } = request
-      const { name, role, expires_in_seconds, telegram_id: telegramId, discord_id: discordId } = body
-      if (telegramId !== undefined || discordId !== undefined) await assertIsKnown(request)
+      const { name, role, expires_in_seconds, telegram_id: telegram, discord_id: discord } = body
+      if (telegram !== undefined || discord !== undefined) await assertIsVerified(request)
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
-      const asked = { name, role, expiresInMs, telegramId, discordId }
+      const asked = { name, role, expiresInMs, chatIds: { telegram, discord } }
       const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
       return reply.code(201).send({ ...keyView(key, service.now()), key: secret })
     },
@@ -143,16 +145,17 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
     },
     async (request) => {
       const { params, body, caller } = request
-      await assertIsKnown(request)
-      const asked = { name: params.name, telegramId: body?.telegram_id, discordId: body?.discord_id }
-      const { person } = granted(await people.setPerson(asked, byOf(caller)))
+      await assertIsVerified(request)
+      const chatIds = { telegram: body?.telegram_id, discord: body?.discord_id }
+      const { person } = granted(await people.setPerson({ name: params.name, chatIds }, byOf(caller)))
       return personView(person)
     },
   )
 }
 
-function byOf({ name }: Caller): By {
-  return { actor: name ?? 'api', via: name === 'local' ? 'local' : 'http', isAnyone: name === null }
+function byOf(caller: Caller): By {
+  const actor = actorOf(caller, 'api')
+  return { actor, via: actor.kind === 'local' ? 'local' : 'http' }
 }
 
 function keyView(key: Key, now: number) {
@@ -161,7 +164,7 @@ function keyView(key: Key, now: number) {
     name: key.person,
     role: key.role,
     state: stateOf(key, now),
-    created_by: key.createdBy,
+    created_by: textOf(key.createdBy),
     created_at: key.createdAt / 1000,
     created_at_iso: iso(key.createdAt),
     expires_at: seconds(key.expiresAt),
@@ -172,11 +175,12 @@ function keyView(key: Key, now: number) {
   }
 }
 
-function personView({ name, telegramId, discordId, createdAt }: Person) {
+function personView(person: Person) {
+  const { name, createdAt } = person
   return {
     name,
-    telegram_id: telegramId,
-    discord_id: discordId,
+    telegram_id: idIn('telegram', person),
+    discord_id: idIn('discord', person),
     created_at: createdAt / 1000,
     created_at_iso: iso(createdAt),
   }

@@ -1,7 +1,8 @@
 // What comes in, in zod, once: requests are validated by it, types are inferred from it, openapi.yaml is written from it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { chatIdPattern, flawOfName, maxExpirySeconds, maxOverlapSeconds, nameForm, nameRule } from '../access/key.js'
+import { maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
+import { chatIdPattern, nameForm, nameRule, problemWithName } from '../access/person.js'
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
@@ -365,7 +366,7 @@ export const streamHeaders = z.object({
 
 const ownerName = required('name')
   .superRefine((name, context) => {
-    const flaw = flawOfName(name)
+    const flaw = problemWithName(name)
     if (flaw !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${flaw}` })
   })
   .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })

@@ -1,7 +1,7 @@
 // Who is signed in on the pages, as long as the key is good that they came with. In memory: a restart signs out. A session is
 // a place in the paths and a cookie for that place alone, because cookies by themselves go to every port of a host.
 import { hashSecret } from '../access/key.js'
-import type { KeyHolder } from '../service/people.js'
+import type { KeyHolder } from '../access/role.js'
 import type { Service } from '../service/service.js'
 
 const lifeMs = 12 * 3600 * 1000

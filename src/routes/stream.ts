@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { Caller } from '../access/role.js'
+import { type Caller, nameOf } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import { stringifyInert } from '../core/json.js'
 import type { Service } from '../service/service.js'
@@ -158,8 +158,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
 }
 
 /** Who else was refused, and from where, is no agent's business. */
-function isFor({ role, name }: Caller, { type, actor }: RecordedEvent): boolean {
-  return role !== 'agent' || type !== 'rejected' || actor === name
+function isFor(caller: Caller, { type, actor }: RecordedEvent): boolean {
+  return caller.role !== 'agent' || type !== 'rejected' || actor === nameOf(caller)
 }
 
 /** An empty page says that the stream is still there. One that holds nothing for this caller says nothing at all. */

@@ -1,17 +1,18 @@
 // What was submitted, alone or among many: from the API's words to the service's.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
-import { statusOf } from '../core/confirmation.js'
-import type { Caller } from '../access/role.js'
-import type { Confirmation } from '../core/model.js'
+import { actorOf, type Caller } from '../access/role.js'
+import { textOf } from '../core/actor.js'
+import type { Approved, Confirmation } from '../core/model.js'
 import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
 import { flawOfKey, type submitBody } from './requests.js'
 
 /** With a key the requester is its owner; another name in the body is no more than a comment. */
-export function toAsked(body: z.output<typeof submitBody>, key: string | null, { name }: Caller): Asked {
+export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
   const given = body.requester
-  const requester = name ?? given ?? 'agent'
+  const by = actorOf(caller, given ?? 'agent')
+  const requester = textOf(by)
   const submission = {
     action: body.action,
     description: body.description,
@@ -23,7 +24,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, {
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
-  return { submission, key, isProven: name !== null }
+  return { submission, key, by }
 }
 
 /** The Idempotency-Key, which the draft wants in quotes and most clients send without. */
@@ -37,6 +38,6 @@ export function readKey(headers: IncomingHttpHeaders): string | null {
 }
 
 /** Never pending, so that its first answer was its last. */
-export function isSettledAtOnce(confirmation: Confirmation): boolean {
-  return statusOf(confirmation) === 'auto_approved'
+export function isSettledAtOnce(confirmation: Confirmation): confirmation is Approved {
+  return confirmation.status === 'auto_approved'
 }

@@ -1,9 +1,10 @@
 // Records as the API shows them: snake_case, seconds instead of milliseconds, with ISO twins. The only place that converts.
 import type { z } from 'zod'
 import type { RecordedEvent } from '../audit/event.js'
-import { asResolved, statusOf } from '../core/confirmation.js'
+import { isVerified, textOf } from '../core/actor.js'
+import { asResolved } from '../core/confirmation.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Remembered, Resolution, Vote } from '../core/model.js'
+import type { Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { EventFilter } from '../store/store.js'
@@ -12,7 +13,8 @@ import type { followQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
   const { resolution, execution } = confirmation
-  const outcome = execution?.state
+  const claimed = execution !== null && 'claimedAt' in execution ? execution : null
+  const reported = claimed !== null && 'reportedAt' in claimed ? claimed : null
   return {
     id: confirmation.id,
     action: confirmation.action,
@@ -20,8 +22,8 @@ export function confirmationView(confirmation: Confirmation) {
     details: raw(confirmation.details),
     requester: confirmation.requester,
     session_key: confirmation.sessionKey,
-    status: statusOf(confirmation),
-    resolved_by: resolution?.by ?? '',
+    status: confirmation.status,
+    resolved_by: resolution === null ? '' : textOf(resolution.by),
     resolved_at: seconds(resolution?.at ?? null),
     created_at: confirmation.createdAt / 1000,
     timeout_seconds: confirmation.timeoutSeconds,
@@ -44,12 +46,12 @@ export function confirmationView(confirmation: Confirmation) {
     execution: execution?.state ?? null,
     claim_expires_at: seconds(execution?.claimBy ?? null),
     claim_expires_at_iso: iso(execution?.claimBy ?? null),
-    claimed_at: seconds(execution?.claimedAt ?? null),
-    claimed_at_iso: iso(execution?.claimedAt ?? null),
-    reported_at: seconds(execution?.reportedAt ?? null),
-    reported_at_iso: iso(execution?.reportedAt ?? null),
-    outcome: outcome === 'succeeded' || outcome === 'failed' ? outcome : null,
-    report_message: execution?.message ?? null,
+    claimed_at: seconds(claimed?.claimedAt ?? null),
+    claimed_at_iso: iso(claimed?.claimedAt ?? null),
+    reported_at: seconds(reported?.reportedAt ?? null),
+    reported_at_iso: iso(reported?.reportedAt ?? null),
+    outcome: reported?.state ?? null,
+    report_message: reported?.message ?? null,
   }
 }
 
@@ -61,13 +63,13 @@ export function foundView({ confirmation, deliveries }: Found) {
  * What a callback says: the record as it was resolved, so that every attempt says the same, with the names that Standard
  * Webhooks gives to what and when.
  */
-export function callbackView(confirmation: Confirmation) {
-  const { status, at } = confirmation.resolution!
+export function callbackView(confirmation: Resolved) {
+  const { status, resolution } = confirmation
   const record = confirmationView(asResolved(confirmation))
-  return { type: `confirmation.${status}`, timestamp: iso(at), ...record }
+  return { type: `confirmation.${status}`, timestamp: iso(resolution.at), ...record }
 }
 
-/** What a submission is answered with while it waits; the same again whenever it is repeated. */
+/** What a submission is answered with while it is pending; the same again whenever it is repeated. */
 export function heldView({ id, action, timeoutSeconds, deadline, digest, requester }: Held) {
   return {
     id,
@@ -87,23 +89,23 @@ export function heldView({ id, action, timeoutSeconds, deadline, digest, request
 export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest' | 'requester'>
 
 /** What a submission is answered with once it is resolved. */
-export function settledView(confirmation: Confirmation) {
-  return { ...confirmationView(confirmation), message: adviceOn(confirmation.resolution!) }
+export function settledView(confirmation: Resolved) {
+  return { ...confirmationView(confirmation), message: adviceOn(confirmation) }
 }
 
 /** What a submission is answered with that was never pending; the same again whenever it is repeated. */
-export function firstView(confirmation: Confirmation) {
+export function firstView(confirmation: Resolved) {
   return settledView(asResolved(confirmation))
 }
 
-function adviceOn({ status, by }: Resolution): string {
+function adviceOn({ status, resolution: { by } }: Resolved): string {
   switch (status) {
     case 'auto_approved':
       return 'A whitelist entry covers this action; go ahead.'
     case 'approved':
-      return `Approved by ${by}; go ahead.`
+      return `Approved by ${textOf(by)}; go ahead.`
     case 'denied':
-      return `Denied by ${by}; do not act.`
+      return `Denied by ${textOf(by)}; do not act.`
     case 'expired':
       return 'Nobody answered in time; do not act.'
     case 'cancelled':
@@ -111,14 +113,14 @@ function adviceOn({ status, by }: Resolution): string {
   }
 }
 
-/** How it stands after somebody's word: resolved, or still waiting for others. */
+/** Its state after somebody's word: resolved, or still pending. */
 export function decisionView(confirmation: Confirmation) {
-  const { id, action, resolution, terms, votes } = confirmation
+  const { id, action, status, resolution, terms, votes } = confirmation
   return {
     id,
     action,
-    status: statusOf(confirmation),
-    resolved_by: resolution?.by ?? '',
+    status,
+    resolved_by: resolution === null ? '' : textOf(resolution.by),
     resolved_at: seconds(resolution?.at ?? null),
     resolved_at_iso: iso(resolution?.at ?? null),
     ...(resolution?.reason == null ? {} : { reason: resolution.reason }),
@@ -128,8 +130,9 @@ export function decisionView(confirmation: Confirmation) {
   }
 }
 
-function voteView({ verdict, by, at, via, reason, comment, isProven, remember }: Vote) {
-  const said = { verdict, by, at: at / 1000, at_iso: iso(at), via, reason, comment, proven: isProven }
+function voteView({ verdict, by, at, via, reason, comment, remember }: Vote) {
+  const who = { by: textOf(by), at: at / 1000, at_iso: iso(at), via }
+  const said = { verdict, ...who, reason, comment, proven: isVerified(by) }
   return { ...said, remember: remember === null ? null : rememberedView(remember) }
 }
 
@@ -164,7 +167,7 @@ export function grantView(grant: Grant) {
     requester: grant.requester,
     when: grant.when === null ? null : raw(grant.when),
     details: grant.details === null ? null : raw(grant.details),
-    granted_by: grant.grantedBy,
+    granted_by: textOf(grant.grantedBy),
     reason: grant.reason,
     uses: grant.uses,
     max_uses: grant.maxUses,

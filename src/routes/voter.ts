@@ -1,12 +1,12 @@
-// Whose vote it is: the key's owner, or while the service is open the name that was given.
-import type { Caller } from '../access/role.js'
+// Whose vote it is: the key's owner, or in open mode the name that was given.
+import { actorOf, type Caller, nameOf } from '../access/role.js'
 import { canBeSeen } from '../core/character.js'
-import type { Voter } from '../service/decide.js'
+import type { Approver } from '../service/decide.js'
 
-export function voterOf({ name }: Caller, given: string | undefined): Voter {
-  if (name === null) return { by: nameOr(given, 'api'), comment: null, isProven: false, isPersonal: true }
+export function approverOf(caller: Caller, given: string | undefined): Approver {
   const comment = given?.trim() || null
-  return { by: name, comment: comment === name ? null : comment, isProven: true, isPersonal: true }
+  const name = nameOf(caller)
+  return { by: actorOf(caller, comment ?? 'api'), comment: name === null || comment === name ? null : comment }
 }
 
 export function nameOr(name: string | undefined, fallback: string): string {

@@ -1,4 +1,5 @@
 // /whitelist: the grants that let an action pass without asking.
+import { actorOf } from '../access/role.js'
 import { canonical } from '../core/json.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
@@ -59,8 +60,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         ttlSeconds: body.ttl_seconds ?? null,
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,
-        by: caller.name ?? nameOr(body.granted_by, 'api'),
-        isProven: caller.name !== null,
+        by: actorOf(caller, nameOr(body.granted_by, 'api')),
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
@@ -81,8 +81,8 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
       },
     },
     async ({ params, body, caller }) => {
-      const by = caller.name ?? nameOr(body?.revoked_by, 'api')
-      const { grant } = granted(await service.revoke(params.id, by, caller.name !== null, 'http'))
+      const by = actorOf(caller, nameOr(body?.revoked_by, 'api'))
+      const { grant } = granted(await service.revoke(params.id, by, 'http'))
       return grantView(grant)
     },
   )

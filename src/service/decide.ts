@@ -1,19 +1,21 @@
 // What is done to a confirmation: approved, denied, cancelled; claimed, reported. One path: find, pure rule, commit.
-import type { Link } from '../access/key.js'
-import { type Caller, isOwn, mayRead } from '../access/role.js'
+import type { Link } from '../access/link.js'
+import type { OpenMode } from '../access/open-mode.js'
+import { actorOf, type Caller, isOwn, mayRead } from '../access/role.js'
+import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
+import { type Actor, isVerified, unknownActor } from '../core/actor.js'
 import { asOf, claim, report, resolve } from '../core/confirmation.js'
 import { actFingerprint } from '../core/digest.js'
 import { canonical } from '../core/json.js'
-import type { Confirmation, Remembered, Verdict, Via } from '../core/model.js'
+import type { Confirmation, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { type Ballot, castVote } from '../core/vote.js'
+import { castVote } from '../core/vote.js'
 import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
-import { keyOwner, keyReused } from './idempotency.js'
-import type { People } from './people.js'
+import { keyReused } from './idempotency.js'
 import { only, type Present } from './present.js'
 import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
 
@@ -22,9 +24,7 @@ export interface DecideDeps {
   present: Present
   grants: Grants
   hide: Hide
-  /** What counts of it now. */
-  counted: (confirmation: Confirmation) => Confirmation
-  people: Pick<People, 'isOpen'>
+  openMode: Pick<OpenMode, 'isOpen' | 'counted'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -37,7 +37,7 @@ export interface Decision {
   /** What else to let pass from now on. */
   remember: Remember | null
   typed: string | null
-  voter: Voter
+  approver: Approver
   via: Via
 }
 
@@ -45,19 +45,19 @@ export interface Decision {
 export interface Remember extends Pick<Remembered, 'scope' | 'isExact'> {
   /** null: until it is revoked. */
   ttlSeconds: number | null
-  /** null: whoever asks, but for a session whoever asked, if the name of whoever decides is proven. */
+  /** null: for anyone, but for a session for the requester, if the approver is verified. */
   for: 'requester' | 'anyone' | null
 }
 
-/** See Ballot. `comment` is the name that was given beside a proven one. */
-export type Voter = Pick<Ballot, 'by' | 'comment' | 'isProven' | 'isPersonal'>
+/** `comment` is the name that was given beside a verified one. */
+export type Approver = Pick<Vote, 'by' | 'comment'>
 
 export interface Decided {
   confirmation: Confirmation
   grant: Grant | null
 }
 
-export interface Executed {
+export interface Acted {
   confirmation: Confirmation
   /** This was done before, with the same key. */
   isReplay: boolean
@@ -76,34 +76,34 @@ export interface Act {
 interface Deed {
   /** Of all that was sent; kept with the key. */
   fingerprint: string
-  rule: (found: Confirmation, now: number) => Confirmation | Refusal
+  rule: (found: Confirmation, now: number) => Executed | Refusal
   /** Whether the first answer may be given again, now that it stands so. */
   isStill: (confirmation: Confirmation) => boolean
   /** Belongs into the record of an attempt that is refused. */
-  about: Record<string, unknown>
+  about: Pick<Attempted, 'presented_digest'>
 }
 
-export function createDecide({ store, present, grants, hide, counted, people, approvalMs, reportMs }: DecideDeps) {
-  /** `isProven`: whoever does this has shown who they are, and does not live on everyone being let in. */
+export function createDecide({ store, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
+  /** `actor` does this, which takes open mode if they are not verified. */
   function change<T>(
     id: string,
-    isProven: boolean,
+    actor: Actor,
     rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
   ) {
     const attempt = async () => {
       const { found, now } = await present(() => store.confirmations.get(id), only)
-      return found === undefined ? { answer: unknown(id) } : rule(counted(found), now)
+      return found === undefined ? { answer: unknown(id) } : rule(openMode.counted(found), now)
     }
-    return settle<T>(store, attempt, isProven ? undefined : people.isOpen)
+    return settle<T>(store, attempt, isVerified(actor) ? undefined : openMode.isOpen)
   }
 
   function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(id, decision.voter.isProven, (found, now) => prepare(found, decision, now))
+    return change<Decided>(id, decision.approver.by, (found, now) => prepare(found, decision, now))
   }
 
   /** The same by a link, which is spent with it. */
   function decideByLink({ hash, confirmationId }: Link, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(confirmationId, decision.voter.isProven, async (found, now) => {
+    return change<Decided>(confirmationId, decision.approver.by, async (found, now) => {
       const attempt = await prepare(found, decision, now)
       if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
       const link = await store.links.get(hash)
@@ -118,23 +118,25 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
   }
 
   async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
-    const { verdict, reason, typed, voter, via } = decision
-    const remember = decision.remember === null ? null : remembered(found, decision.remember, voter, now)
-    const confirmation = castVote(found, { verdict, reason, remember, typed, at: now, via, ...voter }, approvalMs)
-    const about = { actor: voter.by, at: now, via, confirmationId: found.id }
+    const { verdict, reason, typed, via } = decision
+    const { by, comment } = decision.approver
+    const remember = decision.remember === null ? null : remembered(found, decision.remember, by, now)
+    const vote = { verdict, by, at: now, via, reason, comment, remember }
+    const confirmation = castVote(found, { ...vote, typed }, approvalMs)
+    const about = { actor: by, at: now, via, confirmationId: found.id }
     if (isRefusal(confirmation)) {
       const { action, digest } = found
       return { answer: confirmation, change: rejection(confirmation, about, { action, digest, verdict }) }
     }
-    const change = replaceInTime(found, confirmation, audit.voted(confirmation, now), now)
-    if (remember === null) return { change, answer: { confirmation, grant: null } }
+    const change = replaceInTime(found, confirmation, audit.voted(confirmation, vote, now), now)
+    if (decision.remember === null || remember === null) return { change, answer: { confirmation, grant: null } }
     const sessionKey = remember.scope === 'session' ? found.sessionKey : null
     if (!found.terms.mayWhitelist) return refuseGrant(found.action, found.terms.risk, sessionKey, about)
     const { requester, isExact } = remember
     const details = isExact ? canonical(JSON.parse(found.details)) : null
     const scope = { action: found.action, sessionKey, requester, when: null, details }
-    const { ttlSeconds } = decision.remember!
-    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by: voter.by, isProven: voter.isProven }
+    const { ttlSeconds } = decision.remember
+    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by }
     const prepared = await grants.prepare(asked, now, via, found.id)
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
@@ -142,42 +144,42 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
     return { change, answer: { confirmation, grant: prepared.record } }
   }
 
-  function remembered(found: Confirmation, asked: Remember, { isProven }: Voter, now: number): Remembered {
+  function remembered(found: Confirmation, asked: Remember, by: Actor, now: number): Remembered {
     const { scope, ttlSeconds, isExact } = asked
-    // Whoever proves their name is remembered for it: another who learns the session's is not.
-    const whom = asked.for ?? (scope === 'session' && isProven ? 'requester' : 'anyone')
+    // A session's name is no secret: another agent that learns it is not covered.
+    const whom = asked.for ?? (scope === 'session' && isVerified(by) ? 'requester' : 'anyone')
     const expiresAt = ttlSeconds === null ? null : now + ttlSeconds * 1000
     return { scope, requester: whom === 'requester' ? found.requester : null, expiresAt, isExact }
   }
 
-  /** `by` is the name given for whoever withdraws it, which counts while nobody can prove theirs. */
+  /** `given` is the name that was given for the caller, which counts in open mode. */
   function cancel(
     id: string,
-    by: string | null,
+    given: string | null,
     reason: string | null,
     caller: Caller,
     via: Via,
   ): Promise<Decided | Refusal> {
     return own<Decided>(id, caller, via, (found, now) => {
-      const who = caller.name ?? by ?? (found.requester.trim() || 'agent')
-      const confirmation = resolve(found, { status: 'cancelled', by: who, at: now, via, reason }, approvalMs)
+      const by = actorOf(caller, given ?? (found.requester.trim() || 'agent'))
+      const confirmation = resolve(found, 'cancelled', { by, at: now, via, reason }, approvalMs)
       if (isRefusal(confirmation)) return { answer: confirmation }
-      const change = replaceInTime(found, confirmation, audit.resolved(confirmation, now), now)
+      const change = replaceInTime(found, confirmation, audit.cancelled(confirmation, now), now)
       return { change, answer: { confirmation, grant: null } }
     })
   }
 
-  function claimOnce(act: Act, digest: string | null): Promise<Executed | Refusal> {
+  function claimOnce(act: Act, digest: string | null): Promise<Acted | Refusal> {
     return execute(act, {
       fingerprint: actFingerprint('claim', act.id, { digest }),
       rule: (found, now) => claim(found, digest, now, reportMs),
-      // Whoever comes back after the act must not act again.
+      // A requester that comes back after the act must not act again.
       isStill: ({ execution }) => execution?.state === 'claimed',
       about: digest === null ? {} : { presented_digest: digest },
     })
   }
 
-  function reportOnce(act: Act, outcome: 'succeeded' | 'failed', message: string | null): Promise<Executed | Refusal> {
+  function reportOnce(act: Act, outcome: 'succeeded' | 'failed', message: string | null): Promise<Acted | Refusal> {
     return execute(act, {
       fingerprint: actFingerprint('report', act.id, { outcome, message }),
       rule: (found, now) => report(found, outcome, message, now),
@@ -187,11 +189,11 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
   }
 
   function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about }: Deed) {
-    return own<Executed>(id, caller, via, async (found, now) => {
-      const owner = keyOwner(found.requester, caller.role !== null)
-      const keyed = key === null ? undefined : await store.idempotency.get(owner, key)
-      if (keyed !== undefined) {
-        if (keyed.fingerprint !== fingerprint) return { answer: keyReused(keyed.confirmationId) }
+    return own<Acted>(id, caller, via, async (found, now) => {
+      const actor = actorOf(caller, found.requester)
+      const sent = key === null ? undefined : await store.idempotency.get(actor, key)
+      if (sent !== undefined) {
+        if (sent.fingerprint !== fingerprint) return { answer: keyReused(sent.confirmationId) }
         // What was found may be from before the key. As long as it stands so, it is as it was answered.
         const { found: latest, now: at } = await present(() => store.confirmations.get(id), only)
         const confirmation = asOf(latest!, at)
@@ -199,33 +201,33 @@ export function createDecide({ store, present, grants, hide, counted, people, ap
       }
       const confirmation = rule(found, now)
       if (isRefusal(confirmation)) {
-        const { action, digest, requester: actor } = found
+        const { action, digest } = found
         const attempt = { actor, at: now, via, confirmationId: id }
         return { answer: confirmation, change: rejection(confirmation, attempt, { action, digest, ...about }) }
       }
-      const change = replaceInTime(found, confirmation, audit.execution(confirmation, now, via), now)
+      const change = replaceInTime(found, confirmation, audit.executed(confirmation, { actor, at: now, via }), now)
       if (key !== null) {
         change.writes.push({
           kind: 'idempotency',
-          record: { caller: owner, key, fingerprint, confirmationId: id, at: now },
+          record: { caller: actor, key, fingerprint, confirmationId: id, at: now },
         })
       }
       return { change, answer: { confirmation, isReplay: false } }
     })
   }
 
-  /** What only whoever asked may do. */
+  /** What only the requester may do. */
   function own<T>(
     id: string,
     caller: Caller,
     via: Via,
     rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
   ) {
-    return change<T>(id, caller.role !== null, (found, now) => {
+    return change<T>(id, actorOf(caller, ''), (found, now) => {
       if (isOwn(caller, found)) return rule(found, now)
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
       const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)
-      const attempt = { actor: caller.name!, at: now, via, confirmationId: id }
+      const attempt = { actor: caller.actor ?? unknownActor, at: now, via, confirmationId: id }
       return { answer, change: rejection(answer, attempt, {}) }
     })
   }

@@ -1,6 +1,8 @@
 // Whitelist entries: given, set anew, revoked. High-risk actions get none, and who tried is on record.
+import type { OpenMode } from '../access/open-mode.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import { isVerified, type Voter } from '../core/actor.js'
 import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isPlain, oddOneOf } from '../policy/name.js'
@@ -16,16 +18,13 @@ import {
   maxExactDetails,
   type Scope,
 } from '../whitelist/grant.js'
-import type { People } from './people.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
   ttlSeconds: number | null
   maxUses: number | null
   reason: string | null
-  by: string
-  /** That name is proven. */
-  isProven: boolean
+  by: Voter
 }
 
 /** A grant that may be given: what to write, and the one that stood. */
@@ -42,7 +41,7 @@ export function createGrants(
   clock: Clock,
   newId: () => string,
   policy: () => Policy,
-  people: Pick<People, 'isOpen'>,
+  openMode: Pick<OpenMode, 'isOpen' | 'doesCount'>,
 ) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
@@ -55,10 +54,14 @@ export function createGrants(
       if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
       return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
     }
-    return settle<{ grant: Grant; created: boolean }>(store, attempt, asked.isProven ? undefined : people.isOpen)
+    return settle<{ grant: Grant; created: boolean }>(
+      store,
+      attempt,
+      isVerified(asked.by) ? undefined : openMode.isOpen,
+    )
   }
 
-  async function revoke(id: string, by: string, isProven: boolean, via: Via): Promise<{ grant: Grant } | Refusal> {
+  async function revoke(id: string, by: Voter, via: Via): Promise<{ grant: Grant } | Refusal> {
     const attempt = async (): Promise<Attempt<{ grant: Grant }>> => {
       const standing = await store.grants.get(id)
       if (standing === undefined || standing.revokedAt !== null) {
@@ -71,12 +74,12 @@ export function createGrants(
       return {
         change: {
           writes: [{ kind: 'grant', expect: standing.version, record }],
-          events: [audit.revoked(standing, by, now, via)],
+          events: [audit.revoked(standing, { actor: by, at: now, via })],
         },
         answer: { grant: record },
       }
     }
-    return settle<{ grant: Grant }>(store, attempt, isProven ? undefined : people.isOpen)
+    return settle<{ grant: Grant }>(store, attempt, isVerified(by) ? undefined : openMode.isOpen)
   }
 
   /** What giving it would write, or the attempt that ends in a refusal. */
@@ -116,14 +119,13 @@ export function createGrants(
     const isOver = standing !== undefined && !doesCount(standing)
     const stood = isOver ? { ...standing, revokedAt: now } : standing
     const expiresAt = asked.ttlSeconds === null ? null : now + asked.ttlSeconds * 1000
-    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by, isProven: asked.isProven }
+    const terms = { expiresAt, maxUses: asked.maxUses, reason, grantedBy: by }
     const record = makeGrant(stood, scope, terms, newId(), now)
     return { record, standing: stood, writes: [{ kind: 'grant', expect: standing?.version ?? 'absent', record }] }
   }
 
-  /** What was given while everyone was let in, nobody has given. */
-  function doesCount(grant: Grant): boolean {
-    return grant.isProven || people.isOpen()
+  function doesCount({ grantedBy }: Grant): boolean {
+    return openMode.doesCount(grantedBy)
   }
 
   return { grant, revoke, prepare, doesCount }

@@ -1,7 +1,9 @@
 // Links in messages: each lets one recipient decide one confirmation, once. Only hashes are kept.
-import { hashSecret, type Link } from '../access/key.js'
+import { hashSecret } from '../access/key.js'
+import type { Link } from '../access/link.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import type { Recipient } from '../core/actor.js'
 import type { ChannelName, Confirmation } from '../core/model.js'
 import type { Store } from '../store/store.js'
 
@@ -10,7 +12,7 @@ export type Links = ReturnType<typeof createLinks>
 /** `chance` gives 256 bits and more as hexadecimal digits. */
 export function createLinks(store: Store, clock: Clock, chance: () => string) {
   /** The token of a new link, once its hash is on disk. */
-  async function makeLink(confirmation: Confirmation, recipient: string, channel: ChannelName): Promise<string> {
+  async function makeLink(confirmation: Confirmation, recipient: Recipient, channel: ChannelName): Promise<string> {
     const token = Buffer.from(chance().slice(0, 64), 'hex').toString('base64url')
     const createdAt = clock.now()
     const record: Link = {

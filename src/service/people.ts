@@ -1,30 +1,28 @@
 // People and their keys: who there is, made and revoked, and who a secret belongs to. Kept in memory, because every request
 // asks; changed only by what is committed.
 import { timingSafeEqual } from 'node:crypto'
-import { hashSecret, type Key, makeKeyText, type Person, readKeyId, stateOf } from '../access/key.js'
-import { may, type Caller, type Role } from '../access/role.js'
+import { hashSecret, type Key, makeKeyText, readKeyId, stateOf } from '../access/key.js'
+import { createOpenMode } from '../access/open-mode.js'
+import { type ChatIdentity, idIn, type Person } from '../access/person.js'
+import { holderActor, type KeyHolder, may, type Role } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import type { Via } from '../core/model.js'
+import type { Actor } from '../core/actor.js'
+import { type ChatName, chatNames, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/skeleton.js'
 import type { Store, Write } from '../store/store.js'
 import { type Attempt, settle } from './settle.js'
 
-/** Whoever comes with a good key. */
-export interface KeyHolder extends Caller {
+/** Somebody, and their ids in chats: null for none; what is left out stays as it is. */
+export interface NewPerson {
   name: string
-  role: Role
-  keyId: string
+  chatIds?: Partial<Record<ChatName, string | null | undefined>>
 }
 
-export interface NewKey {
-  name: string
+export interface NewKey extends NewPerson {
   role: Role
   expiresInMs: number | null
-  /** What is left out stays as it is. */
-  telegramId?: string | null | undefined
-  discordId?: string | null | undefined
 }
 
 /** `secret` is the key itself: shown once, and not kept. */
@@ -34,22 +32,19 @@ export interface MadeKey {
 }
 
 export interface By {
-  actor: string
+  actor: Actor
   via: Via
-  /** It is done because everyone is let in. */
-  isAnyone?: boolean
 }
 
 export type People = ReturnType<typeof createPeople>
 
-/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: everyone is let in as long as there never was a key. */
+/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: it may be in open mode. */
 export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
   const people = new Map<string, Person>()
   /** Names by what they come down to, which takes long to find out. */
   const bySkeleton = new Map<string, string>()
   const keys = new Map<string, Key>()
-  /** The first key is on its way to the disk: whoever comes now comes too late to be let in without one. */
-  let isClosing = false
+  const openMode = createOpenMode(mayBeOpen, store.hadKeys, () => keys.size > 0)
   let turn: Promise<unknown> = Promise.resolve()
 
   /** A name is compared with all there are, and no version tells that there is a new one: so one after the other. */
@@ -75,10 +70,6 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     keys.set(key.id, key)
   }
 
-  function isOpen(): boolean {
-    return mayBeOpen && !store.hadKeys && keys.size === 0 && !isClosing
-  }
-
   async function start(): Promise<void> {
     for (const person of await store.people.list()) meet(person)
     for (const key of await store.keys.list()) learn(key)
@@ -93,7 +84,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   function holder(key: Key): KeyHolder | null {
     if (stateOf(key, clock.now()) !== 'live') return null
-    return { name: key.person, role: key.role, keyId: key.id }
+    return { actor: holderActor(key.person, key.role), role: key.role, keyId: key.id }
   }
 
   /** Adds a key, and whom it belongs to if they are new. */
@@ -104,20 +95,17 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
         const made = make(asked, by, now)
         const person = await preparePerson(asked, by, now)
         if ('answer' in person) return person
-        if (by.isAnyone && !isOpen()) {
+        if (!openMode.doesCount(by.actor)) {
           return { answer: refuse('unauthorized', 'There is a key by now, and making another takes one.') }
         }
-        isClosing = true
+        openMode.close()
         return {
           answer: made,
-          undo: () => (isClosing = false),
+          undo: openMode.reopen,
           change: {
             writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
-            // Whoever is new and known by nothing else is told of with the key.
-            events: [
-              audit.keyChanged('key_added', made.key, signed(by, now)),
-              ...(isKnown(person) ? person.events : []),
-            ],
+            // Somebody who is new and known by nothing else is told of with the key.
+            events: [audit.keyAdded(made.key, signed(by, now)), ...(isKnown(person) ? person.events : [])],
           },
         }
       }),
@@ -156,7 +144,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
         answer: { key: record },
         change: {
           writes: [{ kind: 'key', expect: key.version, record }],
-          events: [audit.keyChanged('key_revoked', record, signed(by, now))],
+          events: [audit.keyRevoked(record, signed(by, now))],
         },
       }
     })
@@ -183,7 +171,6 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
       const end = now + overlapMs
       const expiresAt = Math.min(old.expiresAt ?? end, end)
       const ended: Key = { ...old, version: old.version + 1, expiresAt, replacedBy: made.key.id }
-      const about = { old_key_id: id, overlap_seconds: overlapMs / 1000 }
       return {
         answer: { ...made, old: ended },
         change: {
@@ -191,14 +178,14 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
             { kind: 'key', expect: 'absent', record: made.key },
             { kind: 'key', expect: old.version, record: ended },
           ],
-          events: [audit.keyChanged('key_rotated', made.key, signed(by, now), about)],
+          events: [audit.keyRotated(made.key, old, overlapMs, signed(by, now))],
         },
       }
     })
   }
 
   /** Names somebody, or sets by which ids the chats know them. */
-  function setPerson(asked: Pick<NewKey, 'name' | 'telegramId' | 'discordId'>, by: By) {
+  function setPerson(asked: NewPerson, by: By) {
     return inTurn(() =>
       settle<{ person: Person }>(store, async () => {
         const prepared = await preparePerson(asked, by, clock.now())
@@ -211,7 +198,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   async function preparePerson(
-    asked: Pick<NewKey, 'name' | 'telegramId' | 'discordId'>,
+    asked: NewPerson,
     by: By,
     now: number,
   ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Attempt<never>> {
@@ -221,21 +208,16 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     if (alike !== undefined) {
       return { answer: refuse('name_taken', `'${name}' looks like '${alike}', who exists. Choose another name.`) }
     }
-    const telegramId = asked.telegramId === undefined ? (standing?.telegramId ?? null) : asked.telegramId
-    const discordId = asked.discordId === undefined ? (standing?.discordId ?? null) : asked.discordId
+    const identities = identitiesOf(asked, standing)
     for (const other of people.values()) {
-      const isTaken =
-        (telegramId !== null && other.telegramId === telegramId) ||
-        (discordId !== null && other.discordId === discordId)
-      if (other.name !== name && isTaken) {
+      if (other.name !== name && other.identities.some((one) => identities.some((wanted) => isSame(one, wanted)))) {
         return { answer: refuse('name_taken', `The chat id belongs to '${other.name}'; one person has one.`) }
       }
     }
-    if (standing !== undefined && standing.telegramId === telegramId && standing.discordId === discordId) {
-      return { person: standing, writes: [], events: [] }
-    }
+    const isChanged = chatNames.some((channel) => idIn(channel, { identities }) !== idIn(channel, standing ?? nobody))
+    if (standing !== undefined && !isChanged) return { person: standing, writes: [], events: [] }
     const version = (standing?.version ?? 0) + 1
-    const person: Person = { name, version, telegramId, discordId, createdAt: standing?.createdAt ?? now }
+    const person: Person = { name, version, identities, createdAt: standing?.createdAt ?? now }
     return {
       person,
       writes: [{ kind: 'person', expect: standing?.version ?? 'absent', record: person }],
@@ -243,8 +225,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     }
   }
 
-  function byTelegram(id: string): Person | undefined {
-    return [...people.values()].find(({ telegramId }) => telegramId === id)
+  function byIdentity(wanted: ChatIdentity): Person | undefined {
+    return [...people.values()].find(({ identities }) => identities.some((one) => isSame(one, wanted)))
   }
 
   /** Whether they may decide without showing a key: not once all keys that allow it are gone. */
@@ -256,11 +238,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   return {
     start,
-    /** No key was ever made, so everyone on this machine is let in. */
-    isOpen,
+    openMode,
     hasKeys: () => keys.size > 0,
-    /** There was a key, and there is none: the database was lost, or its log was. */
-    hasLostKeys: () => store.hadKeys && keys.size === 0,
     holderOf,
     /** Whether a key that was good is good still. */
     holderOfKey: (id: string) => {
@@ -272,8 +251,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     revokeKey,
     rotateKey,
     setPerson,
-    byTelegram,
-    isPerson: (name: string) => people.has(name),
+    byIdentity,
     mayDecide,
     people: () => [...people.values()],
     keys: () => [...keys.values()].sort((a, b) => a.createdAt - b.createdAt),
@@ -285,7 +263,22 @@ function signed({ actor, via }: By, at: number) {
 }
 
 function isKnown({ person }: { person: Person }): boolean {
-  return person.version > 1 || person.telegramId !== null || person.discordId !== null
+  return person.version > 1 || person.identities.length > 0
+}
+
+const nobody: Pick<Person, 'identities'> = { identities: [] }
+
+/** Those they have from now on: one in each chat. */
+function identitiesOf({ chatIds = {} }: NewPerson, standing: Pick<Person, 'identities'> = nobody): ChatIdentity[] {
+  return chatNames.flatMap((channel) => {
+    const asked = chatIds[channel]
+    const id = asked === undefined ? idIn(channel, standing) : asked
+    return id === null ? [] : [{ channel, id }]
+  })
+}
+
+function isSame(a: ChatIdentity, b: ChatIdentity): boolean {
+  return a.channel === b.channel && a.id === b.id
 }
 
 function unknownKey(id: string): Refusal {

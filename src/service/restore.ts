@@ -1,9 +1,9 @@
-// What a backup must not bring back: whatever could still let something pass that was ended, or answered otherwise, after it
+// What a backup must not bring back: all that could still let something pass that was ended, or answered otherwise, after it
 // was made.
 import { type Key, stateOf } from '../access/key.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { endOpen } from '../core/confirmation.js'
+import { endUnfinished } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import type { Copy, Found, Replaced } from '../store/sqlite/restore.js'
 import type { Change, Store } from '../store/store.js'
@@ -65,9 +65,9 @@ function isStillGood({ id, replacedBy }: Key, { keys, lastTime }: Replaced, now:
 async function endConfirmations(store: Store, now: number): Promise<void> {
   for (;;) {
     // Whatever time could still change.
-    const open = await store.confirmations.due(Number.MAX_SAFE_INTEGER, batch)
-    if (open.length === 0) break
-    await Promise.all(open.map((one) => commit(store, end(one, now))))
+    const unfinished = await store.confirmations.due(Number.MAX_SAFE_INTEGER, batch)
+    if (unfinished.length === 0) break
+    await Promise.all(unfinished.map((one) => commit(store, end(one, now))))
   }
   const { unclaimed, claimed } = await store.confirmations.countExecutions()
   if (unclaimed + claimed > 0 || (await store.confirmations.pendingDigests()).length > 0)
@@ -75,16 +75,16 @@ async function endConfirmations(store: Store, now: number): Promise<void> {
 }
 
 function end(found: Confirmation, now: number): Change {
-  const record = endOpen(found, audit.restorer, reason, now)
-  const event = audit.lapsed(record, now)
-  return replace(found, record, record.execution === null ? event : { ...event, actor: audit.restorer }, now)
+  const record = endUnfinished(found, audit.restorer, reason, now)
+  if (record === null) throw new Error(`${found.id} is due and has nothing to end`)
+  return replace(found, record, audit.overdue(record, now, audit.restorer), now)
 }
 
 function endGrant(grant: Grant, now: number): Change {
   const record = { ...grant, version: grant.version + 1, revokedAt: now }
   return {
     writes: [{ kind: 'grant', expect: grant.version, record }],
-    events: [audit.revoked(grant, audit.restorer, now, 'system')],
+    events: [audit.revoked(grant, signature(now))],
   }
 }
 
@@ -92,8 +92,12 @@ function endKey(key: Key, now: number): Change {
   const record = { ...key, version: key.version + 1, revokedAt: now }
   return {
     writes: [{ kind: 'key', expect: key.version, record }],
-    events: [audit.keyChanged('key_revoked', record, { actor: audit.restorer, via: 'system', at: now }, { reason })],
+    events: [audit.keyRevoked(record, signature(now), reason)],
   }
+}
+
+function signature(at: number): audit.Signature {
+  return { actor: audit.restorer, at, via: 'system' }
 }
 
 async function commit(store: Store, change: Change): Promise<void> {

@@ -1,9 +1,10 @@
 // The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep; and who may
 // use them. They read the clock and make ids, and pass values down.
+import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
-import type { Confirmation, Via } from '../core/model.js'
+import type { Actor } from '../core/actor.js'
+import type { Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
-import { withProvenVotes } from '../core/vote.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { RateLimit } from '../policy/window.js'
 import type { Cursor, EventFilter } from '../store/store.js'
@@ -26,11 +27,11 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'people' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'openMode' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another. */
   rateLimit: RateLimit
   rules: LoadedRules | null
-  /** Whether everyone may be let in while there is no key. */
+  /** Whether it may be in open mode while there is no key. */
   mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
@@ -44,11 +45,11 @@ export function createService(deps: ServiceDeps) {
   const watch = createWatch(store, clock)
   const present = createPresent(store, clock)
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
-  /** What was voted while everyone was let in, nobody has voted. */
-  const counted = (confirmation: Confirmation) => (people.isOpen() ? confirmation : withProvenVotes(confirmation))
+  const { openMode } = people
+  const { counted } = openMode
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
-  const grants = createGrants(store, clock, newId, () => policy, people)
-  const submitDeps = { ...deps, people, grants, policy: () => policy }
+  const grants = createGrants(store, clock, newId, () => policy, openMode)
+  const submitDeps = { ...deps, openMode, grants, policy: () => policy }
   const { start: startSubmitting, readBack, ...submitting } = createSubmit(submitDeps)
   const hide = createHide(store, clock)
 
@@ -75,9 +76,10 @@ export function createService(deps: ServiceDeps) {
     stop,
     ...submitting,
     ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
-    ...createDecide({ ...deps, present, grants, hide, counted, people }),
+    ...createDecide({ ...deps, present, grants, hide, openMode }),
     ...createLinks(store, clock, chance),
     people,
+    openMode,
     grant: grants.grant,
     revoke: grants.revoke,
     sweep,
@@ -89,17 +91,17 @@ export function createService(deps: ServiceDeps) {
       policy = next
     },
     policy: () => policy,
-    /** Puts on record what was refused before any verb was reached. `id` is that of a confirmation, if it was about one. */
+    /** Records what was refused before any verb was reached. `id` is that of a confirmation, if it was about one. */
     async recordRefusal(
       refusal: Refusal,
-      { id, ...attempt }: { actor: string; via: Via; id: string | null },
-      about: Record<string, unknown>,
+      { id, ...attempt }: { actor: Actor; via: Via; id: string | null },
+      about: Attempted,
     ): Promise<void> {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
       const change = rejection(refusal, { ...attempt, confirmationId, at: clock.now() }, about)
       if (change !== undefined) await store.commit(change)
     },
-    /** Those that stand. A page may be short: what was given while everyone was let in counts no more. */
+    /** Those that stand. A page may be short: what anyone gave counts in open mode alone. */
     async grants(limit: number, after: Cursor | null) {
       // One that is over now may have been used before.
       await store.settledBefore(clock.now())

@@ -1,7 +1,8 @@
 // When the clock was set back while the service was down, what had ended by the latest time on record stays ended: keys and
-// whitelist entries are written down as such. (Confirmations from the future are due, which the sweep writes down.)
+// whitelist entries are recorded as ended. (Confirmations from the future are due, which the sweep records.)
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import { system } from '../core/actor.js'
 import type { Change, Cursor, Page, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 
@@ -16,11 +17,11 @@ export async function keepEnded(store: Store, clock: Clock): Promise<void> {
     expiresAt !== null && now < expiresAt && expiresAt <= latest
   const keys = (await store.keys.list()).filter((key) => key.revokedAt === null && hadEnded(key))
   const grants = (await liveGrants(store, now)).filter(hadEnded)
-  const by = { actor: 'system:clock', via: 'system', at: now } as const
+  const signature: audit.Signature = { actor: system('clock'), at: now, via: 'system' }
   // All at once: the first event after the setback is the latest time on record from then on.
   const [first, ...rest] = [
-    ...keys.map((key) => audit.keyChanged('key_revoked', key, by, { reason })),
-    ...grants.map((grant) => audit.revoked(grant, by.actor, now, by.via)),
+    ...keys.map((key) => audit.keyRevoked(key, signature, reason)),
+    ...grants.map((grant) => audit.revoked(grant, signature)),
   ]
   if (first === undefined) return
   const ended = <T extends { version: number }>(one: T) => ({ ...one, version: one.version + 1, revokedAt: now })

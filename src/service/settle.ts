@@ -1,4 +1,5 @@
 // The one loop behind every verb, and the changes that several verbs make.
+import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
@@ -81,7 +82,7 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
 export function rejection(
   refusal: Refusal,
   attempt: Parameters<typeof audit.rejected>[1],
-  about: Record<string, unknown>,
+  about: Attempted,
 ): Change | undefined {
   if (!recorded.has(refusal.refused)) return undefined
   return { writes: [], events: [audit.rejected(refusal, attempt, about)] }

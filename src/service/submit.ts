@@ -1,9 +1,11 @@
 // Submitting: covered by a grant, refused by a limit, or held for a person. Alone or many in one commit, once for each key.
+import type { OpenMode } from '../access/open-mode.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
+import { type ActorOf, isVerified, textOf } from '../core/actor.js'
 import { asOf, hold, resolve } from '../core/confirmation.js'
 import { digestOf, fingerprintOf } from '../core/digest.js'
-import type { ChannelName, Confirmation, Submission, Via } from '../core/model.js'
+import type { ChannelName, Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { announce, callBack } from '../notify/routing.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
@@ -14,8 +16,7 @@ import type { Change, Store, Write } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { createOpen } from './open.js'
 import type { Grants } from './grants.js'
-import { keyOwner, keyReused } from './idempotency.js'
-import type { People } from './people.js'
+import { keyReused } from './idempotency.js'
 import { type Attempt, rejection, settle } from './settle.js'
 
 export interface SubmitDeps {
@@ -23,7 +24,7 @@ export interface SubmitDeps {
   clock: Clock
   newId: () => string
   policy: () => Policy
-  people: Pick<People, 'isOpen'>
+  openMode: Pick<OpenMode, 'isOpen'>
   grants: Pick<Grants, 'doesCount'>
   /** How long an approval may be claimed. */
   approvalMs: number
@@ -38,9 +39,12 @@ export interface Asked {
   submission: Omit<Submission, 'timeoutSeconds'> & { timeoutSeconds: number | null }
   /** The caller's Idempotency-Key, if there is one. */
   key: string | null
-  /** The requester's name is proven by a key. */
-  isProven: boolean
+  /** Has the requester's name. */
+  by: Requester
 }
+
+/** Who submits. */
+export type Requester = ActorOf<'person' | 'agent' | 'local' | 'anyone'>
 
 export interface Submitted {
   confirmation: Confirmation
@@ -54,7 +58,7 @@ interface Ruled extends Governing {
   submission: Submission
   askedSeconds: number | null
   key: string | null
-  isProven: boolean
+  by: Requester
 }
 
 /** What the submissions of one batch have taken so far, before any of it is committed. */
@@ -65,7 +69,7 @@ interface Plan {
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { store, clock, newId, policy, people, grants, approvalMs, firstChannel, flawOfCallback } = deps
+  const { store, clock, newId, policy, openMode, grants, approvalMs, firstChannel, flawOfCallback } = deps
   const open = createOpen(store)
   const window = new SlidingWindow(0)
 
@@ -94,7 +98,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
     const ruled = rule(asked)
-    const isLetIn = asked.isProven ? undefined : people.isOpen
+    const isLetIn = isVerified(asked.by) ? undefined : openMode.isOpen
     if (ruled.key === null && !ruled.limits.mergesIdentical) {
       return settle(store, () => propose(ruled, via, emptyPlan), isLetIn)
     }
@@ -117,15 +121,15 @@ export function createSubmit(deps: SubmitDeps) {
       const answer = attempts.map((one) => one.answer)
       return { answer, change: merge(attempts.flatMap(({ change }) => change ?? [])), undo }
     }
-    const isLetIn = all.every(({ isProven }) => isProven) ? undefined : people.isOpen
+    const isLetIn = all.every(({ by }) => isVerified(by)) ? undefined : openMode.isOpen
     return inTurn(everything, () => settle(store, attempt, isLetIn))
   }
 
-  function rule({ submission: asked, key, isProven }: Asked): Ruled {
+  function rule({ submission: asked, key, by }: Asked): Ruled {
     const governing = policy().govern(asked.action, asked.details)
     const { timeoutSeconds: askedSeconds } = asked
     const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
-    return { ...governing, key, isProven, askedSeconds, submission: { ...asked, timeoutSeconds } }
+    return { ...governing, key, by, askedSeconds, submission: { ...asked, timeoutSeconds } }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -153,7 +157,7 @@ export function createSubmit(deps: SubmitDeps) {
       const at = clock.now()
       change.writes.push({
         kind: 'idempotency',
-        record: { caller: callerOf(ruled), key: key!, fingerprint, confirmationId, at },
+        record: { caller: ruled.by, key: key!, fingerprint, confirmationId, at },
       })
     }
     return attempt
@@ -161,7 +165,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** What a submission changes: whitelist first, then what wears people down, then the rate limit. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
-    const { submission, terms, limits } = ruled
+    const { submission, by, terms, limits } = ruled
     const { action, callbackUrl } = submission
     const flaw = callbackUrl === null ? null : flawOfCallback(callbackUrl)
     if (flaw !== null) return { answer: refuse('callback_refused', `Field 'callback_url' ${flaw}`) }
@@ -169,7 +173,7 @@ export function createSubmit(deps: SubmitDeps) {
     const now = clock.now()
     const held = hold(submission, newId(), now, terms)
     const grant = await findGrant(ruled, planned, now)
-    if (grant !== undefined) return cover(held, grant, limits.rate, via)
+    if (grant !== undefined) return cover(ruled, held, grant, via)
     const worn = await againstFatigue(ruled, held, via, planned)
     if (worn !== null) return worn
     // From here to the place that is taken there is no pause, in which others might take it too.
@@ -178,14 +182,15 @@ export function createSubmit(deps: SubmitDeps) {
     const rate = window.take(windowOf(action), now, limits.rate)
     if (!rate.allowed) {
       const refusal = tooMany(rate, limits.rate)
-      return { change: { writes: [], events: [audit.rateLimited(submission, refusal, now, via)] }, answer: refusal }
+      const event = audit.rateLimited(submission, refusal.extra, { actor: by, at: now, via })
+      return { change: { writes: [], events: [event] }, answer: refusal }
     }
     open.add(held)
     const notice = announce(held, firstChannel, now)
     return {
       change: {
         writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
-        events: [audit.submitted(held, via), ...notice.events],
+        events: [audit.submitted(held, by, via), ...notice.events],
       },
       answer: { confirmation: held, rate: { ...rate, ...limits.rate }, isReplay: false },
       undo: () => {
@@ -196,21 +201,20 @@ export function createSubmit(deps: SubmitDeps) {
   }
 
   /** The grant that covers it: none where the rule wants a person every time, nor one of somebody who could not decide this. */
-  async function findGrant({ submission, terms, isProven }: Ruled, { uses }: Plan, now: number) {
+  async function findGrant({ submission, terms, by }: Ruled, { uses }: Plan, now: number) {
     if (!terms.mayWhitelist) return undefined
     const { action, sessionKey, requester, details } = submission
     const found = await store.grants.covering(action, sessionKey, details, now)
     const mayDecide = (name: string) =>
-      (!isProven || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-    const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(grant.grantedBy))
+      (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
+    const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)))
     return findCover(uses.size === 0 ? standing : standing.map((one) => withUses(one, uses)), submission, now)
   }
 
-  function cover(held: Confirmation, grant: Grant, limit: RateLimit, via: Via): Attempt<Submitted> {
+  function cover({ by, limits: { rate: limit } }: Ruled, held: Pending, grant: Grant, via: Via): Attempt<Submitted> {
     const { action, createdAt: now } = held
-    const by = `whitelist:${grant.id}`
-    const resolution = { status: 'auto_approved', by, at: now, via: 'whitelist', reason: grant.reason } as const
-    const confirmation = resolve(held, resolution, approvalMs)
+    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
+    const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
     if (isRefusal(confirmation)) return { answer: confirmation }
     return {
       change: {
@@ -219,7 +223,7 @@ export function createSubmit(deps: SubmitDeps) {
           { kind: 'use', grantId: grant.id, count: 1 },
           ...callBack(confirmation, now),
         ],
-        events: [audit.submitted(held, via), audit.resolved(confirmation, now, { grant_id: grant.id })],
+        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
         before: grant.expiresAt ?? undefined,
       },
       answer: { confirmation, rate: { ...window.peek(windowOf(action), now, limit), ...limit }, isReplay: false },
@@ -228,18 +232,18 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** The same again while it waits or after it was denied, where the rule minds. */
   async function againstFatigue(
-    { limits }: Ruled,
+    { by, limits }: Ruled,
     held: Confirmation,
     via: Via,
     planned: Plan,
   ): Promise<Attempt<Submitted> | null> {
-    const { action, digest, requester, createdAt: now } = held
+    const { action, digest, createdAt: now } = held
     if (limits.mergesIdentical) {
       const waiting = await findAlike(held, planned)
       if (waiting !== undefined) {
         const rate = { ...window.peek(windowOf(action), now, limits.rate), ...limits.rate }
         return {
-          change: { writes: [], events: [audit.repeated(waiting, now, via)] },
+          change: { writes: [], events: [audit.repeated(waiting, by, now, via)] },
           answer: { confirmation: waiting, rate, isReplay: false },
         }
       }
@@ -248,7 +252,7 @@ export function createSubmit(deps: SubmitDeps) {
       const denied = await store.confirmations.lastDenied(digest, now - limits.denialHoldsMs)
       if (denied !== undefined) {
         const answer = deniedBefore(denied, limits.denialHoldsMs, now)
-        const attempt = { actor: requester, at: now, via, confirmationId: denied.id }
+        const attempt = { actor: by, at: now, via, confirmationId: denied.id }
         return { answer, change: rejection(answer, attempt, { action, digest, session_key: held.sessionKey }) }
       }
     }
@@ -257,21 +261,21 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** As much is open as may be, where the rule minds. */
   function whenFull(
-    { limits: { maxOpen } }: Ruled,
+    { by, limits: { maxOpen } }: Ruled,
     { action, digest, sessionKey, requester, createdAt: at }: Confirmation,
     via: Via,
   ): Attempt<Submitted> | null {
     if (maxOpen === null || open.countOf(requester) < maxOpen) return null
     const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
     const answer = refuse('too_many_open', sentence, { open_limit: maxOpen })
-    const attempt = { actor: requester, at, via, confirmationId: null }
+    const attempt = { actor: by, at, via, confirmationId: null }
     return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
   }
 
   async function findAlike(held: Confirmation, planned: Plan): Promise<Confirmation | undefined> {
     for (const id of open.alike(held.digest)) {
       const one = planned.held.get(id) ?? (await store.confirmations.get(id))
-      const isWaiting = one !== undefined && asOf(one, held.createdAt).resolution === null
+      const isWaiting = one !== undefined && asOf(one, held.createdAt).status === 'pending'
       if (isWaiting && one.description === held.description) return one
     }
     return undefined
@@ -279,7 +283,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   async function recall(ruled: Ruled, key: string): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
     const { limits } = ruled
-    const keyed = await store.idempotency.get(callerOf(ruled), key)
+    const keyed = await store.idempotency.get(ruled.by, key)
     const confirmation = keyed && (await store.confirmations.get(keyed.confirmationId))
     if (keyed === undefined || confirmation === undefined) return undefined
     const rate = { ...window.peek(windowOf(confirmation.action), clock.now(), limits.rate), ...limits.rate }
@@ -315,7 +319,7 @@ function unclear(action: string): Refusal {
   return refuse('unclear_action', sentence)
 }
 
-function tooMany(rate: Quota, { max, windowMs }: RateLimit): Refusal {
+function tooMany(rate: Quota, { max, windowMs }: RateLimit) {
   const seconds = Math.max(1, Math.ceil(rate.resetMs / 1000))
   const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {
@@ -326,8 +330,9 @@ function tooMany(rate: Quota, { max, windowMs }: RateLimit): Refusal {
   })
 }
 
-function deniedBefore({ id, resolution }: Confirmation, holdsMs: number, now: number): Refusal {
-  const { by, at, reason } = resolution!
+function deniedBefore({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {
+  const { at, reason } = resolution
+  const by = textOf(resolution.by)
   const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
   const because = reason === null ? '' : `, because: ${reason}`
   const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`
@@ -366,13 +371,9 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
   return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
 }
 
-function callerOf({ submission: { requester }, isProven }: Ruled): string {
-  return keyOwner(requester, isProven)
-}
-
-/** A caller's key. No caller's name holds a NUL. */
-function turnOf(ruled: Ruled, key: string): string {
-  return `${callerOf(ruled)}\0${key}`
+/** A requester's key. No name holds a NUL. */
+function turnOf({ by }: Ruled, key: string): string {
+  return `${isVerified(by) ? '' : '?'}${textOf(by)}\0${key}`
 }
 
 function turnsOf(ruled: Ruled): string[] {

@@ -1,7 +1,7 @@
 // What time alone does, written down: at the start, when something is due, and before each listing.
 import * as audit from '../audit/event.js'
 import { type Clock, createAlarm } from '../clock.js'
-import { asOf, dueAt } from '../core/confirmation.js'
+import { dueAt, overdueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 import { replace } from './settle.js'
@@ -51,9 +51,8 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
       const found = await find(batch)
       const now = clock.now()
       const changes = found.flatMap((one) => {
-        const standing = counted(one)
-        const record = asOf(standing, now)
-        return record === standing ? [] : [{ one, change: replace(one, record, audit.lapsed(record, now), now) }]
+        const record = overdueAt(counted(one), now)
+        return record === null ? [] : [{ one, change: replace(one, record, audit.overdue(record, now), now) }]
       })
       if (changes.length === 0) return expired
       const results = await Promise.all(changes.map(({ change }) => store.commit(change)))

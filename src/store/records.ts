@@ -1,17 +1,26 @@
 // What is kept, described once for each record: see table.ts. A new column of a record has its line here, and one where the
-// record is made from its row.
-import type { Key, Link, Person } from '../access/key.js'
+// record is made from its row. An actor is the text that the API shows, and its kind, where it is read back as a value.
+import type { Key } from '../access/key.js'
+import type { Link } from '../access/link.js'
+import type { Person } from '../access/person.js'
 import type { NewEvent, RecordedEvent } from '../audit/event.js'
-import { dueAt, statusOf } from '../core/confirmation.js'
+import { type Actor, type ActorKind, isVerified, readActor, textOf } from '../core/actor.js'
+import { dueAt } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
 import {
+  type Approved,
   type Confirmation,
   defaultTerms,
   type Delivery,
+  type Execution,
+  type ExecutionState,
   type IdempotencyRecord,
-  type Outcome,
+  type Pending,
+  type Refused,
+  type Status,
   type Terms,
+  type Via,
   type Vote,
 } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -34,22 +43,23 @@ export const confirmations = describe<Confirmation>()({
     callback_url: fixed((c) => c.callbackUrl),
     requested_as: fixed((c) => c.requestedAs),
     on_behalf_of: fixed((c) => c.onBehalfOf),
-    // Nearly all have the default ones, and no votes: these are not worth writing down.
+    // Nearly all have the default ones, and no votes: these are not worth recording.
     terms: fixed((c) => (c.terms === defaultTerms ? null : JSON.stringify(c.terms))),
     votes: changing((c) => (c.votes.length === 0 ? null : JSON.stringify(c.votes))),
     version: changing((c) => c.version),
     due_at: changing(dueAt),
-    status: changing(statusOf),
-    resolved_by: changing((c) => c.resolution?.by ?? ''),
+    status: changing((c) => c.status),
+    resolved_by: changing((c) => (c.resolution === null ? '' : textOf(c.resolution.by))),
+    resolved_by_kind: changing((c) => c.resolution?.by.kind ?? null),
     resolved_at: changing((c) => c.resolution?.at ?? null),
     resolved_via: changing((c) => c.resolution?.via ?? null),
     reason: changing((c) => c.resolution?.reason ?? null),
     execution: changing((c) => c.execution?.state ?? null),
     claim_by: changing((c) => c.execution?.claimBy ?? null),
-    claimed_at: changing((c) => c.execution?.claimedAt ?? null),
-    report_by: changing((c) => c.execution?.reportBy ?? null),
-    reported_at: changing((c) => c.execution?.reportedAt ?? null),
-    report_message: changing((c) => c.execution?.message ?? null),
+    claimed_at: changing(({ execution: e }) => (e !== null && 'claimedAt' in e ? e.claimedAt : null)),
+    report_by: changing(({ execution: e }) => (e !== null && 'reportBy' in e ? e.reportBy : null)),
+    reported_at: changing(({ execution: e }) => (e !== null && 'reportedAt' in e ? e.reportedAt : null)),
+    report_message: changing(({ execution: e }) => (e !== null && 'message' in e ? e.message : null)),
   },
   toRecord: (row) => ({
     id: row.id,
@@ -68,29 +78,44 @@ export const confirmations = describe<Confirmation>()({
     onBehalfOf: row.on_behalf_of,
     terms: row.terms === null ? defaultTerms : toTerms(row.terms),
     votes: row.votes === null ? [] : (JSON.parse(row.votes) as Vote[]),
-    resolution:
-      row.resolved_at === null
-        ? null
-        : {
-            status: row.status as Outcome,
-            by: row.resolved_by,
-            at: row.resolved_at,
-            via: row.resolved_via!,
-            reason: row.reason,
-          },
-    execution:
-      row.execution === null
-        ? null
-        : {
-            state: row.execution,
-            claimBy: row.claim_by!,
-            claimedAt: row.claimed_at,
-            reportBy: row.report_by,
-            reportedAt: row.reported_at,
-            message: row.report_message,
-          },
+    ...toState(row),
   }),
 })
+
+interface StateRow {
+  status: Status
+  resolved_by: string
+  resolved_by_kind: ActorKind | null
+  resolved_at: number | null
+  resolved_via: Via | null
+  reason: string | null
+  execution: ExecutionState | null
+  claim_by: number | null
+  claimed_at: number | null
+  report_by: number | null
+  reported_at: number | null
+  report_message: string | null
+}
+
+type StateOf<C> = C extends Confirmation ? Pick<C, 'status' | 'resolution' | 'execution'> : never
+
+/** What each state has is never null in it: the table's own checks say so. */
+function toState(row: StateRow): StateOf<Pending | Refused | Approved> {
+  const { status } = row
+  if (status === 'pending') return { status, resolution: null, execution: null }
+  const by = readActor(row.resolved_by_kind!, row.resolved_by)
+  const resolution = { by, at: row.resolved_at!, via: row.resolved_via!, reason: row.reason }
+  if (status === 'approved' || status === 'auto_approved') return { status, resolution, execution: toExecution(row) }
+  return { status, resolution, execution: null }
+}
+
+function toExecution(row: StateRow): Execution {
+  const [state, claimBy] = [row.execution!, row.claim_by!]
+  if (state === 'unclaimed' || state === 'lapsed') return { state, claimBy }
+  const [claimedAt, reportBy] = [row.claimed_at!, row.report_by!]
+  if (state === 'claimed' || state === 'unreported') return { state, claimBy, claimedAt, reportBy }
+  return { state, claimBy, claimedAt, reportBy, reportedAt: row.reported_at!, message: row.report_message }
+}
 
 /** In place of what may be large: no details, and a description only if it is short. */
 export const briefly = { description: "iif(octet_length(description) <= 4000, description, '')", details: "'{}'" }
@@ -145,8 +170,8 @@ export const grants = describe<Grant>()({
     expires_at: changing((g) => g.expiresAt),
     max_uses: changing((g) => g.maxUses),
     reason: changing((g) => g.reason),
-    granted_by: changing((g) => g.grantedBy),
-    proven: changing((g) => (g.isProven ? 1 : 0)),
+    granted_by: changing((g) => textOf(g.grantedBy)),
+    granted_by_kind: changing((g) => g.grantedBy.kind),
     created_at: changing((g) => g.createdAt),
     revoked_at: changing((g) => g.revokedAt),
     // Counted by `use` alone. Another id is another grant, which begins anew.
@@ -167,8 +192,7 @@ export const grants = describe<Grant>()({
     expiresAt: row.expires_at,
     maxUses: row.max_uses,
     reason: row.reason,
-    grantedBy: row.granted_by,
-    isProven: row.proven === 1,
+    grantedBy: readActor(row.granted_by_kind, row.granted_by),
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
     uses: row.uses,
@@ -188,7 +212,7 @@ export const events = describe<NewEvent, Omit<RecordedEvent, 'seq'>>()({
   columns: {
     at: fixed((e) => e.at),
     type: fixed((e) => e.type),
-    actor: fixed((e) => e.actor),
+    actor: fixed((e) => textOf(e.actor)),
     via: fixed((e) => e.via),
     confirmation_id: fixed((e) => e.confirmationId),
     data: fixed((e) => stringify(e.data)),
@@ -203,42 +227,35 @@ export const events = describe<NewEvent, Omit<RecordedEvent, 'seq'>>()({
   }),
 })
 
-export const idempotency = describe<IdempotencyRecord>()({
+/** What is read back is what was sent: who asks knows the rest. */
+export const idempotency = describe<IdempotencyRecord, Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId'>>()({
   name: 'idempotency_keys',
   key: ['caller', 'key'],
   columns: {
-    caller: fixed((i) => i.caller),
+    caller: fixed((i) => idempotencyOwner(i.caller)),
     key: fixed((i) => i.key),
     fingerprint: fixed((i) => i.fingerprint),
     confirmation_id: fixed((i) => i.confirmationId),
     created_at: fixed((i) => i.at),
   },
-  toRecord: (row) => ({
-    caller: row.caller,
-    key: row.key,
-    fingerprint: row.fingerprint,
-    confirmationId: row.confirmation_id,
-    at: row.created_at,
-  }),
+  toRecord: (row) => ({ fingerprint: row.fingerprint, confirmationId: row.confirmation_id }),
 })
 
-export const people = describe<Person>()({
+/** No verified name begins like one that was only given, so nobody can use up another's keys. */
+export function idempotencyOwner(caller: Actor): string {
+  return isVerified(caller) ? textOf(caller) : `?${textOf(caller)}`
+}
+
+/** The ids by which chats know them are rows of their own. */
+export const people = describe<Person, Omit<Person, 'identities'>>()({
   name: 'people',
   key: ['name'],
   columns: {
     name: fixed((p) => p.name),
     created_at: fixed((p) => p.createdAt),
     version: changing((p) => p.version),
-    telegram_id: changing((p) => p.telegramId),
-    discord_id: changing((p) => p.discordId),
   },
-  toRecord: (row) => ({
-    name: row.name,
-    version: row.version,
-    telegramId: row.telegram_id,
-    discordId: row.discord_id,
-    createdAt: row.created_at,
-  }),
+  toRecord: (row) => ({ name: row.name, version: row.version, createdAt: row.created_at }),
 })
 
 export const keys = describe<Key>()({
@@ -249,7 +266,8 @@ export const keys = describe<Key>()({
     person: fixed((k) => k.person),
     role: fixed((k) => k.role),
     hash: fixed((k) => k.hash),
-    created_by: fixed((k) => k.createdBy),
+    created_by: fixed((k) => textOf(k.createdBy)),
+    created_by_kind: fixed((k) => k.createdBy.kind),
     created_at: fixed((k) => k.createdAt),
     version: changing((k) => k.version),
     expires_at: changing((k) => k.expiresAt),
@@ -262,7 +280,7 @@ export const keys = describe<Key>()({
     person: row.person,
     role: row.role,
     hash: row.hash,
-    createdBy: row.created_by,
+    createdBy: readActor(row.created_by_kind, row.created_by),
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
@@ -276,7 +294,8 @@ export const links = describe<Link>()({
   columns: {
     hash: fixed((l) => l.hash),
     confirmation_id: fixed((l) => l.confirmationId),
-    recipient: fixed((l) => l.recipient),
+    recipient: fixed((l) => textOf(l.recipient)),
+    recipient_kind: fixed((l) => l.recipient.kind),
     channel: fixed((l) => l.channel),
     created_at: fixed((l) => l.createdAt),
     version: changing((l) => l.version),
@@ -286,7 +305,7 @@ export const links = describe<Link>()({
     hash: row.hash,
     version: row.version,
     confirmationId: row.confirmation_id,
-    recipient: row.recipient,
+    recipient: readActor(row.recipient_kind, row.recipient),
     channel: row.channel,
     createdAt: row.created_at,
     usedAt: row.used_at,

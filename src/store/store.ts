@@ -1,7 +1,10 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
-import type { Key, Link, Person } from '../access/key.js'
+import type { Key } from '../access/key.js'
+import type { Link } from '../access/link.js'
+import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
-import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Status } from '../core/model.js'
+import type { Actor } from '../core/actor.js'
+import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Refused, Status } from '../core/model.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -12,6 +15,7 @@ export type Write =
   | { kind: 'grant'; expect: number | 'absent'; record: Grant }
   /** Counts uses; a conflict if the grant is revoked or has fewer left. At most one per grant and change. */
   | { kind: 'use'; grantId: string; count: number }
+  /** A conflict if one of their chat identities is another's. */
   | { kind: 'person'; expect: number | 'absent'; record: Person }
   | { kind: 'key'; expect: number | 'absent'; record: Key }
   | { kind: 'link'; expect: number | 'absent'; record: Link }
@@ -109,7 +113,9 @@ export interface Store {
   deliveries: Deliveries
   events: Events
   /** What this caller has sent with this Idempotency-Key. */
-  idempotency: { get(caller: string, key: string): Promise<IdempotencyRecord | undefined> }
+  idempotency: {
+    get(caller: Actor, key: string): Promise<Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId'> | undefined>
+  }
   /** Everyone who ever had a key or is known by a chat. */
   people: { list(): Promise<Person[]> }
   /** Every key there ever was. */
@@ -159,7 +165,7 @@ export interface Confirmations {
   /** Pending ones, as much as is needed to know them again. */
   pendingDigests(): Promise<{ id: string; requester: string; digest: string }[]>
   /** The latest denial of what has this digest, if it is from after `since`. */
-  lastDenied(digest: string, since: number): Promise<Confirmation | undefined>
+  lastDenied(digest: string, since: number): Promise<Refused | undefined>
   /** Action and time of everything that a person was asked since then, oldest first. */
   askedSince(since: number): Promise<{ action: string; at: number }[]>
 }

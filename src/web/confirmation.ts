@@ -1,5 +1,4 @@
 // The page of one confirmation: what was asked, in full, and then the form, or why there is none, or how it ended.
-import { statusOf } from '../core/confirmation.js'
 import { cut } from '../core/cut.js'
 import type { Confirmation } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
@@ -33,8 +32,7 @@ export interface ConfirmationPage extends Frame {
 
 export function confirmationPage(view: ConfirmationPage): string {
   const { confirmation, now, decision, message, draft, stateUrl, signInUrl, backUrl } = view
-  const { id, version, action, description, details, deadline, terms } = confirmation
-  const status = statusOf(confirmation)
+  const { id, version, action, description, details, deadline, terms, status } = confirmation
   const form = decision !== null && 'form' in decision ? decision.form : null
   const why = decision !== null && 'why' in decision ? decision.why : null
   const problem = message?.kind === 'problem' ? message : null

@@ -1,4 +1,5 @@
 // The form in which a person decides. Nothing in it is chosen beforehand: sent as it stands, it decides nothing.
+import { isVerified, type Voter } from '../core/actor.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation, Verdict } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
@@ -12,9 +13,8 @@ export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
   action: string
   csrf: string
-  /** Whose decision it would be, and whether that is verified. */
-  by: string
-  isVerified: boolean
+  /** Whose decision it would be. */
+  by: Voter
   /** A sentence, where they may deny and no more. */
   whyNotApprove: string | null
   /** What was entered, when it is shown again. */
@@ -93,12 +93,12 @@ function choicesFor(confirmation: Confirmation, form: DecisionForm): Choice[] {
   return form.whyNotApprove === null ? [...approvalsFor(confirmation, form), deny] : [deny]
 }
 
-function approvalsFor(confirmation: Confirmation, { by, isVerified }: DecisionForm): Choice[] {
+function approvalsFor(confirmation: Confirmation, { by }: DecisionForm): Choice[] {
   const { terms, sessionKey, requester } = confirmation
   const choices: Choice[] = [{ verdict: 'approve', title: 'Approve', effect: onceEffect(confirmation, by) }]
   if (terms.mayWhitelist && terms.approvals === 1) {
     if (sessionKey !== '') {
-      const whose = isVerified ? requester : null
+      const whose = isVerified(by) ? requester : null
       const remembered = { scope: 'session', requester: whose, expiresAt: null, isExact: false } as const
       choices.push({
         verdict: 'approve_session',
@@ -126,7 +126,7 @@ function alwaysEffect(confirmation: Confirmation): Markup {
     ${questions.map(({ topic }) => topic).join(', and ')}.`
 }
 
-function onceEffect(confirmation: Confirmation, by: string): Markup {
+function onceEffect(confirmation: Confirmation, by: Voter): Markup {
   const { approvals } = confirmation.terms
   if (approvals === 1) return html`This once, exactly as shown here.`
   if (!bringsFurther(confirmation, by)) {

@@ -1,6 +1,7 @@
 // The status of a confirmation: how it was resolved, by whom, what became of it, and each vote on the way there.
-import type { Confirmation, Execution, Outcome, Remembered, Resolution, Status, Vote } from '../core/model.js'
-import { approvalsGiven } from '../core/vote.js'
+import { type Actor, textOf } from '../core/actor.js'
+import type { Confirmation, Execution, Outcome, Remembered, Resolution, Resolved, Status, Vote } from '../core/model.js'
+import { approvalsGiven, approversOf } from '../core/vote.js'
 import { covered } from './always.js'
 import { stillNeeded } from './approvals.js'
 import { html, type Markup, named, written, writtenLine } from './html.js'
@@ -40,58 +41,56 @@ function through(via: string): Markup {
 }
 
 export function statusBox(confirmation: Confirmation): Markup | null {
-  const { resolution, execution, votes } = confirmation
-  if (resolution === null) return null
-  return html`<div class="status ${resolution.status}">
-    ${verdict(resolution, votes)} ${execution === null ? null : executionSentence(execution)}
+  if (confirmation.status === 'pending') return null
+  const { status, execution, votes } = confirmation
+  return html`<div class="status ${status}">
+    ${verdict(confirmation)} ${execution === null ? null : executionSentence(execution)}
     ${votes.map(({ by, remember }) => (remember === null ? null : alsoWhitelisted(confirmation, by, remember)))}
   </div>`
 }
 
 /** Where the form was: how it ended, in short. */
-export function outcome({ resolution, votes }: Confirmation): Markup | null {
-  if (resolution === null) return null
-  return html`<div class="outcome ${resolution.status}">${verdict(resolution, votes)}</div>`
+export function outcome(confirmation: Confirmation): Markup | null {
+  if (confirmation.status === 'pending') return null
+  return html`<div class="outcome ${confirmation.status}">${verdict(confirmation)}</div>`
 }
 
-function verdict(resolution: Resolution, votes: Vote[]): Markup {
-  const { status, reason } = resolution
+function verdict({ status, resolution, votes }: Resolved): Markup {
   return html`<p class="verdict">
       <span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b>
     </p>
     <p>${sentences[status](resolution, votes)}</p>
-    ${reasonLine(reason)}`
+    ${reasonLine(resolution.reason)}`
 }
 
 function reasonLine(reason: string | null): Markup | null {
   return reason === null || reason === '' ? null : html`<p>Reason: ${written(reason)}</p>`
 }
 
-function alsoWhitelisted(confirmation: Confirmation, by: string, remembered: Remembered): Markup {
+function alsoWhitelisted(confirmation: Confirmation, by: Actor, remembered: Remembered): Markup {
   return html`<p>
-    ${named(by)} also whitelisted ${covered(confirmation, remembered)}. To take that back:
+    ${actorName(by)} also whitelisted ${covered(confirmation, remembered)}. To take that back:
     <code>GET /whitelist</code> lists the entry with its ID, <code>DELETE /whitelist/ID</code> revokes it.
   </p>`
 }
 
 const sentences: Record<Outcome, (resolution: Resolution, votes: Vote[]) => Markup> = {
   approved: ({ by, at, via }, votes) => {
-    const voters = votes.flatMap((vote) => (vote.verdict === 'approve' ? [vote.by] : []))
-    const people = voters.includes(by) ? voters : [by]
+    const approvers = approversOf(votes)
+    const people = approvers.includes(textOf(by)) ? approvers : [textOf(by)]
     return html`By ${people.map((one, index) => html`${separator(index, people.length)}${named(one)}`)} at
     ${moment(at)}, ${through(via)}.`
   },
-  denied: ({ by, at, via }) => html`By ${named(by)} at ${moment(at)}, ${through(via)}. It must not be done.`,
+  denied: ({ by, at, via }) => html`By ${actorName(by)} at ${moment(at)}, ${through(via)}. It must not be done.`,
   expired: ({ at }) => html`At ${moment(at)}. No decision came in time, so it is not approved.`,
   cancelled: ({ by, at, via }) =>
-    html`By ${named(by)} at ${moment(at)}, ${through(via)}. There is nothing left to decide.`,
-  auto_approved: ({ by, at }) => html`By ${grantedBy(by)} at ${moment(at)}. Nobody was asked.`,
+    html`By ${actorName(by)} at ${moment(at)}, ${through(via)}. There is nothing left to decide.`,
+  auto_approved: ({ by, at }) => html`By ${actorName(by)} at ${moment(at)}. Nobody was asked.`,
 }
 
-/** The service signs for an entry with its id. */
-function grantedBy(by: string): Markup {
-  const [, id] = /^whitelist:(.*)$/s.exec(by) ?? []
-  return id === undefined ? named(by) : html`the whitelist entry with the ID <code>${writtenLine(id)}</code>`
+function actorName(actor: Actor): Markup {
+  if (actor.kind !== 'grant') return named(textOf(actor))
+  return html`the whitelist entry with the ID <code>${writtenLine(actor.id)}</code>`
 }
 
 function separator(index: number, count: number): string {
@@ -99,25 +98,37 @@ function separator(index: number, count: number): string {
   return index === count - 1 ? ' and ' : ', '
 }
 
-function executionSentence({ state, claimBy, claimedAt, reportBy, reportedAt, message }: Execution): Markup {
-  const at = (ms: number | null) => (ms === null ? html`an unknown time` : moment(ms))
-  const words: Record<Execution['state'], Markup> = {
-    unclaimed: html`Not begun yet. It may begin until ${at(claimBy)}.`,
-    lapsed: html`Never begun: the approval was good until ${at(claimBy)}.`,
-    claimed: html`Begun at ${at(claimedAt)}. A report is due by ${at(reportBy)}.`,
-    unreported: html`Begun at ${at(claimedAt)}; no report came by ${at(reportBy)}. Whether it was done is not known.`,
-    succeeded: html`Reported as done at ${at(reportedAt)}.`,
-    failed: html`Reported as failed at ${at(reportedAt)}.`,
+function executionSentence(execution: Execution): Markup {
+  const message = 'message' in execution ? execution.message : null
+  return html`<p>
+    ${executionWords(execution)}${message === null || message === '' ? null : html` ${written(message)}`}
+  </p>`
+}
+
+function executionWords(execution: Execution): Markup {
+  switch (execution.state) {
+    case 'unclaimed':
+      return html`Not begun yet. It may begin until ${moment(execution.claimBy)}.`
+    case 'lapsed':
+      return html`Never begun: the approval was good until ${moment(execution.claimBy)}.`
+    case 'claimed':
+      return html`Begun at ${moment(execution.claimedAt)}. A report is due by ${moment(execution.reportBy)}.`
+    case 'unreported':
+      return html`Begun at ${moment(execution.claimedAt)}; no report came by ${moment(execution.reportBy)}. Whether it
+      was done is not known.`
+    case 'succeeded':
+      return html`Reported as done at ${moment(execution.reportedAt)}.`
+    case 'failed':
+      return html`Reported as failed at ${moment(execution.reportedAt)}.`
   }
-  return html`<p>${words[state]}${message === null || message === '' ? null : html` ${written(message)}`}</p>`
 }
 
 export function votesList(confirmation: Confirmation): Markup {
-  const { votes, resolution, terms } = confirmation
+  const { votes, status, terms } = confirmation
   const { approvals } = terms
-  const needed = resolution === null ? stillNeeded(confirmation) : null
+  const needed = status === 'pending' ? stillNeeded(confirmation) : null
   return html`<section aria-labelledby="votes-title">
-    <h2 id="votes-title">${resolution === null ? 'Votes so far' : 'Votes'}</h2>
+    <h2 id="votes-title">${status === 'pending' ? 'Votes so far' : 'Votes'}</h2>
     <p>
       ${approvalsGiven(confirmation)} of ${approvals}
       ${approvals === 1 ? 'approval' : 'approvals'}.${votes.length === 0 ? ' Nobody has voted.' : null}
@@ -138,7 +149,7 @@ function voteItem({ verdict, by, at, via, reason, comment }: Vote): Markup {
   return html`<li class="${isDenial ? 'denied' : 'approved'}">
     <p>
       <span class="mark" aria-hidden="true">${isDenial ? '✕' : '✓'}</span> <b>${isDenial ? 'Denied' : 'Approved'}</b> by
-      ${named(by)}${comment === null ? null : html` <span class="quiet">(gave the name ${named(comment)}, which is not proven)</span>`}
+      ${actorName(by)}${comment === null ? null : html` <span class="quiet">(gave the name ${named(comment)}, which is not proven)</span>`}
     </p>
     <p class="quiet">${moment(at)}, ${through(via)}</p>
     ${reasonLine(reason)}

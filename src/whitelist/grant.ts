@@ -1,5 +1,6 @@
 // A grant lets an action pass without asking: for everyone or for one session, whatever its details or only some. Does it
 // cover this request now?
+import { isVerified, textOf, type Voter } from '../core/actor.js'
 import { canonical } from '../core/json.js'
 import type { Submission } from '../core/model.js'
 import { isHighRisk } from '../policy/risk.js'
@@ -10,7 +11,7 @@ export interface Scope {
   action: string
   /** null covers everyone. */
   sessionKey: string | null
-  /** Whose requests it covers; null: whoever asks. A session's name is no secret, so others could use it too. */
+  /** Whose requests it covers; null: everyone's. A session's name is no secret, so others could use it too. */
   requester: string | null
   /** Conditions on the details, as in the rules: canonical JSON text of an object; null: none. */
   when: string | null
@@ -23,16 +24,14 @@ export const maxAlike = 100
 /** Longer details cannot be those of a grant: every listing of grants shows them. */
 export const maxExactDetails = 10_000
 
-export interface Terms {
+export interface GrantTerms {
   expiresAt: number | null
   maxUses: number | null
   reason: string | null
-  grantedBy: string
-  /** That name is proven. What was given while everyone was let in is not, and counts for as long as they are. */
-  isProven: boolean
+  grantedBy: Voter
 }
 
-export interface Grant extends Scope, Terms {
+export interface Grant extends Scope, GrantTerms {
   id: string
   version: number
   uses: number
@@ -80,13 +79,20 @@ export function isSameScope(a: Scope, b: Scope): boolean {
 }
 
 /** A grant for this scope: a live one keeps its id and its uses and takes the new terms; else a fresh one stands. */
-export function makeGrant(standing: Grant | undefined, scope: Scope, terms: Terms, id: string, now: number): Grant {
+export function makeGrant(
+  standing: Grant | undefined,
+  scope: Scope,
+  terms: GrantTerms,
+  id: string,
+  now: number,
+): Grant {
   const version = (standing?.version ?? 0) + 1
   if (standing !== undefined && isLive(standing, now)) return { ...standing, ...terms, version }
   return { ...scope, ...terms, id, version, uses: 0, createdAt: now, revokedAt: null }
 }
 
-export function isSameTerms(a: Terms, b: Terms): boolean {
-  const isSameGiver = a.grantedBy === b.grantedBy && a.isProven === b.isProven
+export function isSameTerms(a: GrantTerms, b: GrantTerms): boolean {
+  const [one, other] = [a.grantedBy, b.grantedBy]
+  const isSameGiver = textOf(one) === textOf(other) && isVerified(one) === isVerified(other)
   return isSameGiver && a.expiresAt === b.expiresAt && a.maxUses === b.maxUses && a.reason === b.reason
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { flawOfName, hashSecret, makeKeyText, readKeyId, stateOf } from '../../src/access/key.js'
+import { hashSecret, makeKeyText, readKeyId, stateOf } from '../../src/access/key.js'
+import { problemWithName } from '../../src/access/person.js'
 
 const chance = () => randomBytes(48).toString('hex')
 
@@ -78,7 +79,7 @@ t.test('people and agents have names that can be read and told apart', async (t)
     'systems',
     'whitelister',
   ]) {
-    t.equal(flawOfName(name), null, name)
+    t.equal(problemWithName(name), null, name)
   }
 })
 
@@ -110,13 +111,13 @@ t.test('names that cannot be read, or are not names, are refused', async (t) => 
     '\ud800',
     '😀',
   ]) {
-    t.match(flawOfName(name), /^must be/, JSON.stringify(name))
+    t.match(problemWithName(name), /^must be/, JSON.stringify(name))
   }
 })
 
 t.test('nothing invisible is part of a name, also where Unicode calls it a letter', async (t) => {
   for (const name of ['\u3164', '\u115f\u1160', '\uffa0', 'alice\u3164', 'al\u034fice', 'alice\ufe0f', 'a\u17b4b']) {
-    t.type(flawOfName(name), 'string', JSON.stringify(name))
+    t.type(problemWithName(name), 'string', JSON.stringify(name))
   }
 })
 
@@ -132,7 +133,7 @@ t.test('the names that the service signs with are its own, in every spelling', a
     'local',
     'ｌocal',
   ]) {
-    t.match(flawOfName(name), /reserved/, name)
+    t.match(problemWithName(name), /reserved/, name)
   }
-  for (const name of ['unknown', 'anonymous', 'Ánonymous']) t.match(flawOfName(name), /reserved/, name)
+  for (const name of ['unknown', 'anonymous', 'Ánonymous']) t.match(problemWithName(name), /reserved/, name)
 })

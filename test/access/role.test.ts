@@ -1,6 +1,8 @@
 import t from 'tap'
 import {
   anyone,
+  type Caller,
+  holderActor,
   isOwn,
   localOwner,
   may,
@@ -10,6 +12,8 @@ import {
   roles,
   rolesFor,
 } from '../../src/access/role.js'
+
+const holder = (name: string, role: Role): Caller => ({ actor: holderActor(name, role), role, keyId: 'k' })
 
 /** Written out once more, so that a change of who may do what is seen in two places. */
 const table: Record<Permission, Record<Role, boolean>> = {
@@ -43,17 +47,17 @@ t.test('an auditor changes nothing, and an agent decides nothing', async (t) => 
 
 t.test('agents read what they asked for themselves, others read everything', async (t) => {
   const of = (requester: string) => ({ requester })
-  t.ok(mayRead({ name: 'bot', role: 'agent' }, of('bot')))
-  t.notOk(mayRead({ name: 'bot', role: 'agent' }, of('Bot')))
-  t.notOk(mayRead({ name: 'bot', role: 'agent' }, of('')))
-  for (const role of ['operator', 'auditor', 'admin'] as const) t.ok(mayRead({ name: 'x', role }, of('bot')), role)
+  t.ok(mayRead(holder('bot', 'agent'), of('bot')))
+  t.notOk(mayRead(holder('bot', 'agent'), of('Bot')))
+  t.notOk(mayRead(holder('bot', 'agent'), of('')))
+  for (const role of ['operator', 'auditor', 'admin'] as const) t.ok(mayRead(holder('x', role), of('bot')), role)
   t.ok(mayRead(anyone, of('bot')))
 })
 
 t.test('what was asked for is claimed by whoever asked, whatever else others may do', async (t) => {
   for (const role of roles) {
-    t.ok(isOwn({ name: 'bot', role }, { requester: 'bot' }), role)
-    t.notOk(isOwn({ name: 'other', role }, { requester: 'bot' }), role)
+    t.ok(isOwn(holder('bot', role), { requester: 'bot' }), role)
+    t.notOk(isOwn(holder('other', role), { requester: 'bot' }), role)
   }
   t.ok(isOwn(anyone, { requester: 'bot' }))
 })

@@ -20,6 +20,7 @@ import { migrations } from '../../src/store/sqlite/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../../src/store/sqlite/writing.js'
 import { launch, run, start } from '../e2e/program.js'
+import { locally, someEvent } from '../actors.js'
 import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
 
 const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
@@ -175,7 +176,7 @@ async function tell(t: Test): Promise<{ built: Built; story: Story }> {
   t.equal((await built.call('POST', `/confirm/${claimed}/claim`, {}, once)).status, 200)
   t.equal((await alice('POST', '/whitelist', { action: 'ping' })).status, 201)
   const confirmation = await built.store.confirmations.get(pending)
-  const link = await built.service.makeLink(confirmation!, 'telegram:1', 'telegram')
+  const link = await built.service.makeLink(confirmation!, { kind: 'chat', channel: 'telegram', id: '1' }, 'telegram')
   const backup = await backUp(t, built.dbPath)
   const keys = { root: root.key, alice: alice.key, bot: bot.key }
   return { built, story: { dbPath: built.dbPath, backup, keys, ids: { pending, approved, claimed }, link } }
@@ -195,7 +196,7 @@ t.test('a restore ends what could still let something pass, and what was claimed
   t.equal((await alice('POST', `/confirm/${ids.pending}/deny`)).status, 200, 'answered after the backup')
   const late = await giveKeys(built, { late: 'operator' })
   const aliceId = keys.alice.split('_')[1]!
-  await built.service.people.revokeKey(aliceId, { actor: 'test', via: 'local' })
+  await built.service.people.revokeKey(aliceId, locally)
   const before = await built.store.events.lastSeq()
   t.match(await command(dbPath, 'restore', backup), { code: 1, stderr: /in use by another Holdpoint/ })
   await built.stop()
@@ -280,9 +281,8 @@ t.test('a restore ends what could still let something pass, and what was claimed
 
 t.test('a key that was rotated or had expired since the backup does not come back', async (t) => {
   const { built, story } = await tell(t)
-  const by = { actor: 'test', via: 'local' as const }
-  await built.service.people.rotateKey(story.keys.alice.split('_')[1]!, 86_400_000, by)
-  await built.service.people.rotateKey(story.keys.bot.split('_')[1]!, 0, by)
+  await built.service.people.rotateKey(story.keys.alice.split('_')[1]!, 86_400_000, locally)
+  await built.service.people.rotateKey(story.keys.bot.split('_')[1]!, 0, locally)
   await built.stop()
   t.match(await command(story.dbPath, 'restore', story.backup), { code: 0, stderr: /2 keys/ })
   const program = await reopen(t, story.dbPath)
@@ -350,10 +350,7 @@ t.test('nor does a restore use a number again that a database had which was begu
   rmSync(dbPath)
   const anew = openSqliteStore(dbPath, onThisThread)
   for (let count = 0; count < 50; count++) {
-    await anew.commit({
-      writes: [],
-      events: [{ type: 'rejected', at: t0, actor: 'a', via: 'http', confirmationId: null, data: {} }],
-    })
+    await anew.commit({ writes: [], events: [someEvent(t0)] })
   }
   await anew.close()
   t.equal(lastSeq(dbPath), 1_000_000_050)

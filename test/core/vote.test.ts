@@ -1,10 +1,19 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { hold } from '../../src/core/confirmation.js'
-import { type Confirmation, defaultTerms, type Seat, type Terms, type Verdict } from '../../src/core/model.js'
+import {
+  type Confirmation,
+  defaultTerms,
+  type Pending,
+  type Seat,
+  type Terms,
+  type Verdict,
+} from '../../src/core/model.js'
+import { textOf, type Voter } from '../../src/core/actor.js'
 import { isRefusal, type Refusal } from '../../src/core/refusal.js'
 import { emptySeats } from '../../src/core/seats.js'
-import { approvalsGiven, type Ballot, castVote, flawOfVoter, withProvenVotes } from '../../src/core/vote.js'
+import { approvalsGiven, type Ballot, castVote, problemWithVoter, withVerifiedVotes } from '../../src/core/vote.js'
+import { anyone, chatLink, person } from '../actors.js'
 
 const approvalMs = 900
 const submission = {
@@ -21,17 +30,15 @@ const submission = {
 const heldUnder = (terms: Partial<Terms> = {}) =>
   hold(submission, 'c1', 1000, { ...defaultTerms, rule: 'tested', ...terms })
 
-const ballot = (by: string, verdict: Verdict = 'approve', fields: Partial<Ballot> = {}): Ballot => ({
+const ballot = (by: string | Voter, verdict: Verdict = 'approve', fields: Partial<Ballot> = {}): Ballot => ({
   verdict,
-  by,
+  by: typeof by === 'string' ? person(by) : by,
   at: 2000,
   via: 'http',
   reason: null,
   comment: null,
   remember: null,
   typed: null,
-  isProven: true,
-  isPersonal: true,
   ...fields,
 })
 
@@ -50,18 +57,18 @@ t.test('where one approval is enough, one settles it and is kept as the vote', a
   const done = cast(heldUnder(), ballot('alice', 'approve', { reason: 'fine', comment: 'al' })) as Confirmation
   t.match(done, {
     version: 2,
-    resolution: { status: 'approved', by: 'alice', at: 2000, via: 'http', reason: 'fine' },
+    status: 'approved',
+    resolution: { by: person('alice'), at: 2000, via: 'http', reason: 'fine' },
     execution: { state: 'unclaimed', claimBy: 2900 },
   })
   t.same(done.votes, [
     {
       verdict: 'approve',
-      by: 'alice',
+      by: person('alice'),
       at: 2000,
       via: 'http',
       reason: 'fine',
       comment: 'al',
-      isProven: true,
       remember: null,
     },
   ])
@@ -69,14 +76,14 @@ t.test('where one approval is enough, one settles it and is kept as the vote', a
 
 t.test('where two are needed, the first leaves it pending and the second approves', async (t) => {
   const first = cast(heldUnder({ approvals: 2 }), ballot('alice')) as Confirmation
-  t.match(first, { version: 2, resolution: null, execution: null, votes: [{ by: 'alice' }] })
-  t.match(cast(first, ballot('bob')), { version: 3, resolution: { status: 'approved', by: 'bob' } })
+  t.match(first, { version: 2, resolution: null, execution: null, votes: [{ by: person('alice') }] })
+  t.match(cast(first, ballot('bob')), { version: 3, status: 'approved', resolution: { by: person('bob') } })
 })
 
 t.test('one denial ends it, whoever approved before', async (t) => {
   const terms = { approvals: 3 }
   const denied = cast(heldUnder(terms), ballot('alice'), ballot('bob'), ballot('carol', 'deny')) as Confirmation
-  t.match(denied, { resolution: { status: 'denied', by: 'carol' }, execution: null })
+  t.match(denied, { status: 'denied', resolution: { by: person('carol') }, execution: null })
   t.match(cast(denied, ballot('dave')), { refused: 'already_resolved', extra: { status: 'denied' } })
 })
 
@@ -86,7 +93,7 @@ t.test('the deadline ends it as well: votes that were given are not enough any m
     refused: 'already_resolved',
     extra: { status: 'expired' },
   })
-  t.match(cast(first, ballot('bob', 'approve', { at: 30_999 })), { resolution: { status: 'approved' } })
+  t.match(cast(first, ballot('bob', 'approve', { at: 30_999 })), { status: 'approved' })
 })
 
 interface Case {
@@ -102,7 +109,7 @@ const groups = { seats: [seat('security', 1, 'alice'), seat('ops', 1, 'bob')], a
 const cases: Case[] = [
   { why: 'nobody approves what they submitted', ballot: ballot('bot'), refused: 'own_request' },
   { why: 'nobody denies what they submitted', ballot: ballot('bot', 'deny'), refused: 'own_request' },
-  { why: 'a name that is only given proves nothing', ballot: ballot('bot', 'approve', { isProven: false }) },
+  { why: 'a name that is only given proves nothing', ballot: ballot(anyone('bot')) },
   { why: 'the rule may allow it', terms: { allowsOwn: true }, ballot: ballot('bot') },
   {
     why: 'being allowed to decide does not make it less their own',
@@ -122,11 +129,11 @@ const cases: Case[] = [
   { why: 'nobody at all decides', terms: { deciders: [] }, ballot: ballot('alice'), refused: 'not_a_decider' },
   { why: 'who is in none of the groups has no seat', terms: groups, ballot: ballot('carol'), refused: 'not_a_decider' },
   { why: 'but may deny', terms: groups, ballot: ballot('carol', 'deny') },
-  { why: 'a chat is one vote where one is enough', ballot: ballot('telegram:-1', 'approve', { isPersonal: false }) },
+  { why: 'a chat is one vote where one is enough', ballot: ballot(chatLink('-1')) },
   {
     why: 'and none where different people are needed',
     terms: { approvals: 2 },
-    ballot: ballot('telegram:-1', 'approve', { isPersonal: false }),
+    ballot: ballot(chatLink('-1')),
     refused: 'not_a_decider',
   },
   {
@@ -169,14 +176,14 @@ const cases: Case[] = [
 
 for (const { why, terms, before = [], ballot: given, refused } of cases) {
   t.test(`${refused === undefined ? 'counts' : refused}: ${why}`, async (t) => {
-    const held = cast(heldUnder(terms), ...before) as Confirmation
+    const held = cast(heldUnder(terms), ...before) as Pending
     const result = castVote(held, given, approvalMs)
     if (refused === undefined) {
       t.notOk(isRefusal(result))
       t.equal((result as Confirmation).votes.length, before.length + 1)
     } else t.match(result, { refused })
     // What is said before anybody decides is what comes of it.
-    const flaw = flawOfVoter(held, given)
+    const flaw = problemWithVoter(held, given)
     if (refused === undefined) t.equal(flaw, null)
     else if (!/required$/.test(refused)) t.match(flaw, { refused })
   })
@@ -212,7 +219,7 @@ t.test('with seats, as many approvals as are needed are not enough while a seat 
   const two = cast(heldUnder(terms), ballot('alice'), ballot('eve')) as Confirmation
   t.equal(two.resolution, null)
   t.equal(approvalsGiven(two), 1, 'the second fills no seat')
-  t.match(cast(two, ballot('bob')), { resolution: { status: 'approved', by: 'bob' } })
+  t.match(cast(two, ballot('bob')), { status: 'approved', resolution: { by: person('bob') } })
 })
 
 const names = ['alice', 'bob', 'carol', 'dave', 'bot']
@@ -264,30 +271,28 @@ const anyTerms: fc.Arbitrary<Partial<Terms>> = fc.record({
   mustType: fc.boolean(),
   allowsOwn: fc.boolean(),
 })
-const anyBallot: fc.Arbitrary<Ballot> = fc.record({
+const anyBallot: fc.Arbitrary<Ballot> = fc.record<Ballot>({
   verdict: fc.constantFrom<Verdict>('approve', 'approve', 'approve', 'deny'),
-  by: someone,
+  by: fc.oneof(someone.map(person), fc.constant(chatLink('-1'))),
   at: fc.integer({ min: 1000, max: 40_000 }),
   via: fc.constantFrom('http', 'page', 'link', 'telegram'),
   reason: fc.option(fc.constant('because')),
   comment: fc.constant(null),
   remember: fc.constant(null),
   typed: fc.option(fc.constantFrom('send_mail', 'other')),
-  isProven: fc.constant(true),
-  isPersonal: fc.boolean(),
 })
 
-t.test('votes that nobody proved are left out once names are proven, but what they settled stands', async (t) => {
+t.test('votes of those who are not verified are left out, but what they settled stands', async (t) => {
   const two = heldUnder({ approvals: 2 })
-  const once = cast(two, ballot('olga', 'approve', { isProven: false })) as Confirmation
+  const once = cast(two, ballot(anyone('olga'))) as Confirmation
   t.equal(approvalsGiven(once), 1)
-  t.equal(approvalsGiven(withProvenVotes(once)), 0)
-  t.match(cast(withProvenVotes(once), ballot('oscar')), { resolution: null, votes: [{ by: 'oscar' }] })
-  t.match(cast(withProvenVotes(once), ballot('olga'), ballot('oscar')), { resolution: { status: 'approved' } })
+  t.equal(approvalsGiven(withVerifiedVotes(once)), 0)
+  t.match(cast(withVerifiedVotes(once), ballot('oscar')), { resolution: null, votes: [{ by: person('oscar') }] })
+  t.match(cast(withVerifiedVotes(once), ballot('olga'), ballot('oscar')), { status: 'approved' })
   const settled = cast(once, ballot('oscar')) as Confirmation
-  t.equal(withProvenVotes(settled), settled)
-  const proven = cast(two, ballot('oscar')) as Confirmation
-  t.equal(withProvenVotes(proven), proven)
+  t.equal(withVerifiedVotes(settled), settled)
+  const verified = cast(two, ballot('oscar')) as Confirmation
+  t.equal(withVerifiedVotes(verified), verified)
 })
 
 t.test('however votes come there is one outcome, and it is the one that they add up to', async () => {
@@ -300,7 +305,7 @@ t.test('however votes come there is one outcome, and it is the one that they add
           some.seats!.reduce((sum, { count }) => sum + count, 0),
         ),
       }
-      let current = heldUnder(terms)
+      let current: Confirmation = heldUnder(terms)
       let ended: Confirmation | null = null
       for (const one of ballots.sort((a, b) => a.at - b.at)) {
         const next = castVote(current, one, approvalMs)
@@ -315,19 +320,19 @@ t.test('however votes come there is one outcome, and it is the one that they add
         if (next.version !== current.version + 1 || next.votes.length !== current.votes.length + 1) {
           throw new Error('a vote is one step')
         }
-        if (one.by === 'bot' && terms.allowsOwn !== true) throw new Error('the requester has decided')
-        if (one.verdict === 'deny' && next.resolution?.status !== 'denied') throw new Error('a denial did not end it')
+        if (textOf(one.by) === 'bot' && terms.allowsOwn !== true) throw new Error('the requester has decided')
+        if (one.verdict === 'deny' && next.status !== 'denied') throw new Error('a denial did not end it')
         if (next.resolution !== null) ended = next
         current = next
       }
-      const voters = current.votes.map(({ by }) => by)
+      const voters = current.votes.map(({ by }) => textOf(by))
       if (new Set(voters).size !== voters.length) throw new Error('somebody counts twice')
-      const approvers = current.votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => by)
+      const approvers = current.votes.filter(({ verdict }) => verdict === 'approve').map(({ by }) => textOf(by))
       const chairs = terms.seats!.flatMap(({ count, members }) => Array.from({ length: count }, () => members))
       const isEnough = approvers.length >= terms.approvals && mostFilled(chairs, approvers) === chairs.length
       const isDenied = current.votes.some(({ verdict }) => verdict === 'deny')
-      const expected = isDenied ? 'denied' : isEnough ? 'approved' : undefined
-      if (current.resolution?.status !== expected) throw new Error(`is ${current.resolution?.status}, not ${expected}`)
+      const expected = isDenied ? 'denied' : isEnough ? 'approved' : 'pending'
+      if (current.status !== expected) throw new Error(`is ${current.status}, not ${expected}`)
       if ((current.execution !== null) !== (expected === 'approved')) throw new Error('claimable without a yes')
     }),
     { numRuns: 2000 },
@@ -338,13 +343,13 @@ t.test('in whatever order the same people approve, they approve', async () => {
   const seats = [seat('g1', 1, 'alice', 'bob'), seat('g2', 1, 'bob', 'carol'), seat('g3', 1, 'carol', 'dave')]
   fc.assert(
     fc.property(fc.shuffledSubarray(['alice', 'bob', 'carol', 'dave'], { minLength: 4 }), (order) => {
-      let current = heldUnder({ approvals: 3, seats })
+      let current: Confirmation = heldUnder({ approvals: 3, seats })
       for (const by of order) {
         const next = castVote(current, ballot(by), approvalMs)
         if (isRefusal(next)) return current.resolution !== null
         current = next
       }
-      return current.resolution?.status === 'approved'
+      return current.status === 'approved'
     }),
   )
 })

@@ -1,5 +1,6 @@
 // The log as the last channel: one line that names what waits for a decision, and that no agent can forge.
 import t from 'tap'
+import { system } from '../../src/core/actor.js'
 import { announceInLog } from '../../src/notify/log-channel.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { build, until } from '../support.js'
@@ -43,9 +44,9 @@ t.test('where the description cannot be read any more, the line is still written
     () => 'http://pages',
     true,
   )
-  const data = { action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) }
-  const event = { seq: 1, type: 'notified' as const, at: 1, actor: 'system:outbox', via: 'log' as const, data }
-  tell({ writes: [], events: [{ ...event, confirmationId: 'c1' }] })
+  const data = { state: 'sent', attempts: 1, action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) } as const
+  const event = { seq: 1, type: 'notified', at: 1, actor: system('outbox'), via: 'log', confirmationId: 'c1' } as const
+  tell({ writes: [], events: [{ ...event, data }] })
   await until(() => lines.length > 0)
   t.same(lines, [
     'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',

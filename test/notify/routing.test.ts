@@ -3,6 +3,7 @@ import t from 'tap'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../../src/core/model.js'
 import { afterAttempt, announce, type Attempt, backoff, isWorthWaiting } from '../../src/notify/routing.js'
+import { person } from '../actors.js'
 import { t0 } from '../support.js'
 
 const submission = {
@@ -16,9 +17,9 @@ const submission = {
   requestedAs: null,
   onBehalfOf: null,
 }
-const pending = hold(submission, 'id-0001', t0)
-const yes = { status: 'approved', by: 'alice', at: t0 + 10, via: 'http', reason: null } as const
-const approved = resolve(pending, yes, 900_000) as Confirmation
+const pending: Confirmation = hold(submission, 'id-0001', t0)
+const yes = { by: person('alice'), at: t0 + 10, via: 'http', reason: null } as const
+const approved = resolve(pending, 'approved', yes, 900_000) as Confirmation
 
 function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0): Delivery {
   const nextAt = state === 'queued' || state === 'retrying' ? t0 : null
@@ -49,7 +50,7 @@ function after(
     change,
     own: written.get(all[0]!.channel)!,
     states: Object.fromEntries([...written].map(([channel, { state }]) => [channel, state])),
-    events: change.events.map(({ type, via, data }) => `${type} ${via} ${String(data.state)}`),
+    events: change.events.map(({ type, via, data }) => `${type} ${via} ${'state' in data ? data.state : ''}`),
   }
 }
 

@@ -9,6 +9,7 @@ import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { createBacklog, limitBacklog } from '../../src/routes/response-backlog.js'
+import { agent, person } from '../actors.js'
 import { build, configFor, giveKeys, until, withKey } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
@@ -398,8 +399,8 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const callers: Record<string, Caller> = {
-    agent: { name: 'bot', role: 'agent' },
-    operator: { name: 'olga', role: 'operator' },
+    agent: { actor: agent('bot'), role: 'agent', keyId: 'k1' },
+    operator: { actor: person('olga'), role: 'operator', keyId: 'k2' },
     anyone,
   }
   app.decorateRequest('caller')

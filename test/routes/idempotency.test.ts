@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { type Change, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { deliveries, untilStates, withTelegram } from '../notify/chats.js'
+import { anyone } from '../actors.js'
 import { type Built, build, type BuildOptions, counter, settled, until } from '../support.js'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -350,7 +351,7 @@ t.test('a key that could not be stored is not left behind, nor its slot taken', 
     t.equal(body.code, 'storage_unavailable')
   }
   broken = false
-  t.equal(await built.store.idempotency.get('agent', 'key-1'), undefined)
+  t.equal(await built.store.idempotency.get(anyone('agent'), 'key-1'), undefined)
   const held = await send(built, 'key-1', { ...payload, details: { other: 'payload' } })
   t.equal(held.status, 202)
   t.notOk(isReplay(held))

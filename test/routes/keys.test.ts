@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { type Role, roles } from '../../src/access/role.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { withTelegram } from '../notify/chats.js'
+import { locally } from '../actors.js'
 import {
   type Answer,
   build,
@@ -200,7 +201,7 @@ t.test('keys are listed with whose they are and how they stand, never with what 
   t.match(body, {
     count: 4,
     keys: [
-      { name: 'bot', role: 'agent', state: 'revoked', created_by: 'test', revoked_at: t0 / 1000 },
+      { name: 'bot', role: 'agent', state: 'revoked', created_by: 'local', revoked_at: t0 / 1000 },
       { name: 'olga', role: 'operator', state: 'live', expires_at: null },
       { name: 'audrey', role: 'auditor' },
       { name: 'root', role: 'admin' },
@@ -807,7 +808,7 @@ t.test('what has begun while the service was open is not done once the first key
     const built = await build(t, { wrapStore })
     const { id } = (await built.submit()).body
     const url = path.replace('ID', id).replace('GRANT', await grantId(built))
-    const by = { actor: 'test', via: 'local' as const }
+    const by = locally
     let key = ''
     meanwhile = async () => {
       const made = await built.service.people.addKey({ name: 'root', role: 'admin', expiresInMs: null }, by)

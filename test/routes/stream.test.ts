@@ -13,6 +13,7 @@ import type { Auth } from '../../src/routes/auth.js'
 import { createBacklog } from '../../src/routes/response-backlog.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { someEvent } from '../actors.js'
 import {
   build,
   type Built,
@@ -375,7 +376,7 @@ t.test('a reader that goes away frees its place at once', async (t) => {
 
 t.test('a long history is told in order without gaps', async (t) => {
   const { url, store, clock } = await serve(t)
-  const event = { type: 'notified', at: clock.now(), actor: 'x', via: 'log', confirmationId: null, data: {} } as const
+  const event = someEvent(clock.now())
   await Promise.all(Array.from({ length: 1200 }, () => store.commit({ writes: [], events: [event] })))
   const stream = await read(t, `${url}/events?after=0`)
   await until(() => stream.events().length === 1200)
@@ -402,8 +403,7 @@ async function serveStreams(t: Test, built: Built, limits: Partial<typeof stream
 }
 
 async function fill({ store, clock }: Built, count: number): Promise<void> {
-  const data = { text: 'x'.repeat(500_000) }
-  const event = { type: 'notified', at: clock.now(), actor: 'x', via: 'log', confirmationId: null, data } as const
+  const event = someEvent(clock.now(), null, 'x'.repeat(500_000))
   for (let i = 0; i < count; i++) await store.commit({ writes: [], events: [event] })
 }
 

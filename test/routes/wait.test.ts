@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { preferredSeconds } from '../../src/routes/wait.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { someEvent } from '../actors.js'
 import { type Answer, build, type Built, until } from '../support.js'
 
 /** A request that is under way: what it was answered with, once it was. */
@@ -231,14 +232,7 @@ t.test('news that is no decision does not end the wait', async (t) => {
   await listening(built, 1)
   const refused = await built.call('POST', `/confirm/${id}/approve`, { remember: 'sometimes' })
   t.equal(refused.status, 400)
-  const about = {
-    type: 'notified',
-    at: built.clock.now(),
-    actor: 'x',
-    via: 'log',
-    confirmationId: id,
-    data: {},
-  } as const
+  const about = someEvent(built.clock.now(), id)
   await built.store.commit({ writes: [], events: [about] })
   await built.clock.advance(1000)
   t.notOk(waiting.isOver())

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/store.js'
+import { anyone } from '../actors.js'
 import { build, counter, manualClock, t0, temporaryFolder, until, interleaving } from '../support.js'
 
 t.test('a confirmation expires on time with nobody asking, and that is on record', async (t) => {
@@ -165,15 +166,16 @@ t.test('expiry waits for the database to come back, and reads are true meanwhile
   t.equal((await store.confirmations.get('id-0001'))?.resolution, null)
   broken = false
   await clock.advance(2000)
-  t.equal((await store.confirmations.get('id-0001'))?.resolution?.status, 'expired')
+  t.equal((await store.confirmations.get('id-0001'))?.status, 'expired')
 })
 
 t.test('a decision that loses a race learns what stands; one that loses every race changes nothing', async (t) => {
   const { wrapStore, interfere } = interleaving()
   const { submit, call, service, store } = await build(t, { wrapStore })
   await submit()
-  const voter = { by: 'quick', comment: null, isProven: false, isPersonal: true }
-  const decision = { verdict: 'deny' as const, reason: null, remember: null, typed: null, voter, via: 'http' as const }
+  const approver = { by: anyone('quick'), comment: null }
+  const said = { verdict: 'deny', reason: null, remember: null, typed: null, via: 'http' } as const
+  const decision = { ...said, approver }
   interfere(() => service.decide('id-0001', decision))
   const slow = await call('POST', '/confirm/id-0001/approve', { approver: 'slow' })
   t.equal(slow.status, 409)

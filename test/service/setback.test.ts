@@ -1,13 +1,14 @@
 // The clock is set back between two runs: what had ended stays ended, and what is made from then on lives its own time.
 import t, { type Test } from 'tap'
 import type { Role } from '../../src/access/role.js'
+import { locally } from '../actors.js'
 import { build, type Built, type CallAs, giveKeys, manualClock, t0, withKey } from '../support.js'
 
 const minute = 60_000
 const hour = 60 * minute
 
 async function addKey({ call, service }: Built, name: string, role: Role, expiresInMs: number): Promise<CallAs> {
-  const made = await service.people.addKey({ name, role, expiresInMs }, { actor: 'test', via: 'local' })
+  const made = await service.people.addKey({ name, role, expiresInMs }, locally)
   if ('refused' in made) throw new Error(made.sentence)
   return withKey(call, made.secret, made.key.id)
 }

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Committed, Store } from '../../src/store/store.js'
 import { createWatch } from '../../src/service/watch.js'
+import { someEvent } from '../actors.js'
 import { manualClock } from '../support.js'
 
 function setUp() {
@@ -15,8 +16,7 @@ function setUp() {
   } as unknown as Store
   const watch = createWatch(store, clock)
   const happen = (confirmationId: string | null) => {
-    const event = { seq: 1, type: 'approved', at: 0, actor: 'a', via: 'http', confirmationId, data: {} } as const
-    tell({ writes: [], events: [event] })
+    tell({ writes: [], events: [{ ...someEvent(0, confirmationId), seq: 1 }] })
   }
   return { clock, watch, happen }
 }

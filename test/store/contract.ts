@@ -1,23 +1,26 @@
 // What every store must do, whatever it is built on.
 import type { Test } from 'tap'
-import type { Key, Link, Person } from '../../src/access/key.js'
-import type { NewEvent } from '../../src/audit/event.js'
+import type { Key } from '../../src/access/key.js'
+import type { Link } from '../../src/access/link.js'
+import type { ChatIdentity, Person } from '../../src/access/person.js'
+import { granted } from '../../src/audit/event.js'
 import { asOf, claim, hold, report, resolve } from '../../src/core/confirmation.js'
-import { type Confirmation, defaultTerms, type Delivery, type Terms } from '../../src/core/model.js'
+import {
+  type Confirmation,
+  defaultTerms,
+  type Delivery,
+  type Outcome,
+  type Pending,
+  type Terms,
+} from '../../src/core/model.js'
 import { castVote } from '../../src/core/vote.js'
 import type { Change, Committed, ConfirmationFilter, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
+import { agent, anyone, person as personActor, someEvent } from '../actors.js'
 
-const event = (confirmationId: string | null = null): NewEvent => ({
-  type: 'submitted',
-  at: 1,
-  actor: 'agent',
-  via: 'http',
-  confirmationId,
-  data: { note: 'x' },
-})
+const event = (confirmationId: string | null = null) => someEvent(1, confirmationId)
 
-export function confirmation(id: string, fields: Partial<Confirmation> = {}): Confirmation {
+export function confirmation(id: string, fields: Partial<Pending> = {}): Pending {
   const submission = {
     action: 'send_mail',
     description: 'd',
@@ -57,8 +60,7 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   maxUses: null,
   uses: 0,
   reason: null,
-  grantedBy: 'alice',
-  isProven: true,
+  grantedBy: personActor('alice'),
   createdAt: 1000,
   revokedAt: null,
   ...fields,
@@ -67,11 +69,13 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
 const person = (name: string, fields: Partial<Person> = {}): Person => ({
   name,
   version: 1,
-  telegramId: null,
-  discordId: null,
+  identities: [],
   createdAt: 1000,
   ...fields,
 })
+
+const telegram = (id: string): ChatIdentity => ({ channel: 'telegram', id })
+const discord = (id: string): ChatIdentity => ({ channel: 'discord', id })
 
 const key = (id: string, fields: Partial<Key> = {}): Key => ({
   id,
@@ -79,7 +83,7 @@ const key = (id: string, fields: Partial<Key> = {}): Key => ({
   person: 'alice',
   role: 'operator',
   hash: `hash of ${id}`,
-  createdBy: 'root',
+  createdBy: personActor('root'),
   createdAt: 1000,
   expiresAt: null,
   revokedAt: null,
@@ -91,7 +95,7 @@ const link = (hash: string, fields: Partial<Link> = {}): Link => ({
   hash,
   version: 1,
   confirmationId: 'c1',
-  recipient: 'alice',
+  recipient: personActor('alice'),
   channel: 'telegram',
   createdAt: 1000,
   usedAt: null,
@@ -103,8 +107,11 @@ export const insert = (record: Confirmation): Change => ({
   events: [event(record.id)],
 })
 
+const end = (record: Confirmation, status: Outcome, by: string, at: number, reason: string | null = null) =>
+  resolve(record, status, { by: personActor(by), at, via: 'http', reason }, 900_000) as Confirmation
+
 const approve = (record: Confirmation, by: string, at = 2000): Change => {
-  const resolved = resolve(record, { status: 'approved', by, at, via: 'http', reason: null }, 900_000) as Confirmation
+  const resolved = end(record, 'approved', by, at)
   return { writes: [{ kind: 'confirmation', expect: record.version, record: resolved }], events: [event(record.id)] }
 }
 
@@ -118,9 +125,9 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.same(await store.confirmations.get('c1'), record)
     t.equal(await store.confirmations.get('c2'), undefined)
     await store.commit(approve(record, 'alice'))
+    t.equal((await store.confirmations.get('c1'))?.status, 'approved')
     t.same((await store.confirmations.get('c1'))?.resolution, {
-      status: 'approved',
-      by: 'alice',
+      by: personActor('alice'),
       at: 2000,
       via: 'http',
       reason: null,
@@ -153,7 +160,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit(approve(record, `p${i}`))))
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
     const winner = outcomes.findIndex((outcome) => outcome !== 'conflict')
-    t.equal((await store.confirmations.get('c1'))?.resolution?.by, `p${winner}`)
+    t.same((await store.confirmations.get('c1'))?.resolution?.by, personActor(`p${winner}`))
   })
 
   t.test('one change that cannot be written does not take its neighbours down', async (t) => {
@@ -198,7 +205,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         read.map(({ seq }) => seq),
         [11, 12, 13, 14, 15],
       )
-      t.equal(read[0]?.data, '{"note":"x"}')
+      t.equal(read[0]?.data, '{"rules":0,"sha256":""}')
       t.same({ upTo, more }, { upTo: 15, more: true })
       t.match(await store.events.list(36, 5), { upTo: 41, more: false })
       t.same(await store.events.list(41, 5), { events: [], upTo: 41, more: false })
@@ -385,10 +392,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
         events: [event(record.id)],
       })
     const [c1, c2] = [confirmation('c1', { deadline: 90_000 }), confirmation('c2', { deadline: 90_000 })]
-    const yes = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
+    const yes = { by: personActor('p'), at: 2000, via: 'http', reason: null } as const
     for (const one of [c1, c2]) {
       await store.commit(insert(one))
-      await put(one, resolve(one, yes, 5000) as Confirmation)
+      await put(one, resolve(one, 'approved', yes, 5000) as Confirmation)
     }
     t.same(await store.confirmations.countExecutions(), { unclaimed: 2, claimed: 0, unreported: 0 })
     t.equal(await store.confirmations.nextDue(), 7000)
@@ -433,7 +440,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
 
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
     const store = await open(t)
-    const record = { caller: 'a', key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }
+    const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         store.commit(
@@ -445,10 +452,12 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       ),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.idempotency.get('a', 'k'), { ...record, confirmationId: 'c0' })
+    t.same(await store.idempotency.get(agent('a'), 'k'), { fingerprint: 'f', confirmationId: 'c0' })
     t.equal(await store.confirmations.get('c1'), undefined, 'what lost left nothing behind')
-    t.equal(await store.idempotency.get('b', 'k'), undefined)
-    t.not(await store.commit(change({ kind: 'idempotency', record: { ...record, caller: 'b' } })), 'conflict')
+    for (const other of [agent('b'), anyone('a')]) {
+      t.equal(await store.idempotency.get(other, 'k'), undefined)
+      t.not(await store.commit(change({ kind: 'idempotency', record: { ...record, caller: other } })), 'conflict')
+    }
   })
 
   t.test('events are found by what they are about', async (t) => {
@@ -456,7 +465,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(insert(confirmation('c1', { action: 'x', requester: 'bot' })))
     await store.commit(insert(confirmation('c2', { action: 'y', sessionKey: 's2' })))
     await store.commit(approve(confirmation('c1', { action: 'x', requester: 'bot' }), 'p'))
-    const about = { ...event(), type: 'granted' as const, actor: 'carol', data: { action: 'x', session_key: 's9' } }
+    const about = granted(grant('g1', { action: 'x', sessionKey: 's9', grantedBy: personActor('carol') }), 1, 'http')
     await store.commit({ writes: [], events: [about] })
     const find = async (filter: EventFilter) => (await store.events.list(0, 10, filter)).events.map(({ seq }) => seq)
     t.same(await find({}), [1, 2, 3, 4])
@@ -476,8 +485,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
   t.test('a page of events is bounded in bytes, but never empty for that', async (t) => {
     const store = await open(t)
     for (const id of ['c1', 'c2', 'c3']) {
-      const large = { ...event(id), data: { text: 'x'.repeat(1000) } }
-      await store.commit({ writes: [], events: [large] })
+      await store.commit({ writes: [], events: [someEvent(1, id, 'x'.repeat(1000))] })
     }
     t.equal((await store.events.list(0, 10, {}, 10)).events.length, 1)
     t.match(await store.events.list(0, 10, {}, 2100), { upTo: 2, more: true })
@@ -487,10 +495,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const store = await open(t)
     await store.commit(insert(confirmation('c1', { createdAt: 1000 })))
     await store.commit(insert(confirmation('c2', { createdAt: 2000, action: 'x' })))
-    const automatic = { status: 'auto_approved', by: 'whitelist:g', at: 3000, via: 'whitelist', reason: null } as const
-    const claimable = { state: 'unclaimed', claimBy: 9000, claimedAt: null, reportBy: null } as const
-    const execution = { ...claimable, reportedAt: null, message: null }
-    await store.commit(insert(confirmation('c3', { createdAt: 3000, resolution: automatic, execution })))
+    const automatic = { by: { kind: 'grant', id: 'g' }, at: 3000, via: 'whitelist', reason: null } as const
+    const covered = resolve(confirmation('c3', { createdAt: 3000 }), 'auto_approved', automatic, 6000) as Confirmation
+    await store.commit(insert(covered))
+    t.same(await store.confirmations.get('c3'), covered)
     t.same(await store.confirmations.askedSince(1000), [{ action: 'x', at: 2000 }])
     t.same(await store.confirmations.askedSince(0), [
       { action: 'send_mail', at: 1000 },
@@ -562,10 +570,14 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     await store.commit(insert(confirmation('c2')))
     t.same(await store.confirmations.get('c1'), held)
     t.equal((await store.confirmations.get('c2'))?.terms, defaultTerms)
-    const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail', isProven: true, isPersonal: true } as const
+    const ballot = { reason: 'why "not"', comment: 'al', typed: 'send_mail' } as const
     const remember = { scope: 'session', requester: 'bot', expiresAt: 5000, isExact: true } as const
     const vote = (by: string, of: Confirmation) =>
-      castVote(of, { ...ballot, verdict: 'approve', by, at: 2000, via: 'page', remember }, 900_000) as Confirmation
+      castVote(
+        of,
+        { ...ballot, verdict: 'approve', by: personActor(by), at: 2000, via: 'page', remember },
+        900_000,
+      ) as Confirmation
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
     t.same(await store.confirmations.get('c1'), once)
@@ -573,7 +585,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const twice = vote('Zoë', once)
     await store.commit(change({ kind: 'confirmation', expect: 2, record: twice }))
     t.same(await store.confirmations.get('c1'), twice)
-    t.match(twice, { resolution: { status: 'approved', by: 'Zoë' }, votes: { length: 2 } })
+    t.match(twice, { status: 'approved', resolution: { by: personActor('Zoë') }, votes: { length: 2 } })
   })
 
   t.test('of two votes on the same version one is a conflict', async (t) => {
@@ -583,7 +595,7 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     const rest = { at: 2000, via: 'http', reason: null, comment: null, typed: null, remember: null } as const
     const outcomes = await Promise.all(
       ['alice', 'bob'].map((by) => {
-        const ballot = { verdict: 'approve', by, isProven: true, isPersonal: true, ...rest } as const
+        const ballot = { verdict: 'approve', by: personActor(by), ...rest } as const
         const record = castVote(held, ballot, 900_000) as Confirmation
         return store.commit(change({ kind: 'confirmation', expect: 1, record }))
       }),
@@ -595,26 +607,33 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
   t.test('people are read back as they were, and known by one chat each', async (t) => {
     const store = await open(t)
     t.same(await store.people.list(), [])
-    const alice = person('alice', { telegramId: '-100', discordId: '7' })
+    const alice = person('alice', { identities: [discord('7'), telegram('-100')] })
     t.not(await store.commit(change({ kind: 'person', expect: 'absent', record: alice })), 'conflict')
     t.equal(await store.commit(change({ kind: 'person', expect: 'absent', record: person('alice') })), 'conflict')
-    for (const taken of [{ telegramId: '-100' }, { discordId: '7' }]) {
-      const record = person('bob', taken)
+    for (const taken of [telegram('-100'), discord('7')]) {
+      const record = person('bob', { identities: [taken] })
       t.equal(await store.commit(change({ kind: 'person', expect: 'absent', record })), 'conflict')
     }
     await store.commit(change({ kind: 'person', expect: 'absent', record: person('bob') }))
     await store.commit(change({ kind: 'person', expect: 'absent', record: person('carol') }))
     t.equal(
       await store.commit(
-        change({ kind: 'person', expect: 1, record: person('bob', { version: 2, telegramId: '-100' }) }),
+        change({ kind: 'person', expect: 1, record: person('bob', { version: 2, identities: [telegram('-100')] }) }),
       ),
       'conflict',
     )
-    const moved = person('alice', { version: 2, telegramId: '-200' })
+    const moved = person('alice', { version: 2, identities: [telegram('-200')] })
     t.equal(await store.commit(change({ kind: 'person', expect: 9, record: moved })), 'conflict')
     await store.commit(change({ kind: 'person', expect: 1, record: moved }))
     const people = (await store.people.list()).sort((a, b) => (a.name < b.name ? -1 : 1))
     t.same(people, [moved, person('bob'), person('carol')])
+    const freed = person('bob', { version: 2, identities: [telegram('-100'), telegram('-101')] })
+    await store.commit(change({ kind: 'person', expect: 1, record: freed }))
+    t.same(
+      (await store.people.list()).find(({ name }) => name === 'bob'),
+      freed,
+      'what was given up is free, and one may have several',
+    )
   })
 
   t.test('keys are read back as they were; what is made once stays, and its end is changed by version', async (t) => {
@@ -665,11 +684,10 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
 
   t.test('the latest denial of the same is found for as long as it matters', async (t) => {
     const store = await open(t)
-    const deny = async (id: string, at: number, fields: Partial<Confirmation> = {}) => {
+    const deny = async (id: string, at: number, fields: Partial<Pending> = {}) => {
       const record = confirmation(id, fields)
       await store.commit(insert(record))
-      const no = { status: 'denied', by: 'alice', at, via: 'http', reason: `no ${id}` } as const
-      const denied = resolve(record, no, 900_000) as Confirmation
+      const denied = end(record, 'denied', 'alice', at, `no ${id}`)
       await store.commit(change({ kind: 'confirmation', expect: 1, record: denied }))
       return denied
     }

@@ -1,3 +1,12 @@
+CREATE TABLE chat_identities (
+    channel TEXT NOT NULL,
+    id TEXT NOT NULL,
+    person TEXT NOT NULL,
+    PRIMARY KEY (channel, id)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX chat_identities_person ON chat_identities (person);
+
 CREATE TABLE "confirmations" (
     arrival INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -27,7 +36,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -112,10 +121,9 @@ CREATE TABLE "grants" (
     uses INTEGER NOT NULL,
     reason TEXT,
     granted_by TEXT NOT NULL,
-    proven INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
-    details TEXT,
+    details TEXT, granted_by_kind TEXT NOT NULL DEFAULT 'person',
     UNIQUE (action, scope, session_key, requester, conditions, details_hash),
     CHECK ((details_hash = '') = (details IS NULL))
   ) STRICT;
@@ -145,7 +153,7 @@ CREATE TABLE keys (
     expires_at INTEGER,
     revoked_at INTEGER,
     replaced_by TEXT
-  ) STRICT, WITHOUT ROWID;
+  , created_by_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
 
 CREATE TABLE links (
     hash TEXT NOT NULL PRIMARY KEY,
@@ -155,13 +163,11 @@ CREATE TABLE links (
     channel TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     used_at INTEGER
-  ) STRICT, WITHOUT ROWID;
+  , recipient_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
 
-CREATE TABLE people (
+CREATE TABLE "people" (
     name TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
-    telegram_id TEXT UNIQUE,
-    discord_id TEXT UNIQUE,
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 

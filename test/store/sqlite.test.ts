@@ -11,6 +11,7 @@ import { migrations } from '../../src/store/sqlite/migrations.js'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import type { Store } from '../../src/store/store.js'
 import { onThisThread, onThread } from '../../src/store/sqlite/writing.js'
+import { anyone, locally, person, someEvent } from '../actors.js'
 import { temporaryFolder } from '../support.js'
 import { confirmation, insert, storeContract } from './contract.js'
 
@@ -50,8 +51,8 @@ t.test('the history cannot be changed: UPDATE, DELETE and REPLACE fail inside SQ
     }
   }
   t.same(db.prepare('SELECT seq, actor FROM events').all(), [
-    { seq: 1, actor: 'agent' },
-    { seq: 2, actor: 'agent' },
+    { seq: 1, actor: 'system:rules' },
+    { seq: 2, actor: 'system:rules' },
   ])
 })
 
@@ -94,7 +95,7 @@ t.test(
     const questions = asked.filter((source) => source.startsWith('SELECT') && !source.includes('sqlite_schema'))
     t.ok(questions.length >= 30)
     // What is kept in memory is read whole, once, when the store is opened; it does not grow with the history.
-    const readWhole = new Set(['people', 'keys', 'grants'])
+    const readWhole = new Set(['people', 'chat_identities', 'keys', 'grants'])
     for (const table of readWhole)
       t.ok(
         questions.some((source) => new RegExp(`FROM ${table}$`).test(source)),
@@ -149,10 +150,21 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
     execution: null,
     callbackUrl: null,
   })
-  const lapsed = { state: 'lapsed', claimedAt: null, reportedAt: null }
-  t.match(await store.confirmations.get('c2'), { ...common, digest, resolution: { by: 'alice' }, execution: lapsed })
-  t.match(await store.confirmations.get('c3'), { ...common, digest, resolution: { by: 'bob' }, execution: null })
-  t.match(await store.confirmations.get('c4'), { ...common, resolution: { by: 'whitelist:g1' }, execution: lapsed })
+  const lapsed = { state: 'lapsed', claimBy: 2000 }
+  t.match(await store.confirmations.get('c2'), {
+    ...common,
+    digest,
+    resolution: { by: anyone('alice') },
+    execution: lapsed,
+  })
+  t.match(await store.confirmations.get('c3'), {
+    ...common,
+    digest,
+    resolution: { by: anyone('bob') },
+    execution: null,
+  })
+  const automatic = { resolution: { by: { kind: 'grant', id: 'g1' } }, execution: { state: 'lapsed', claimBy: 1000 } }
+  t.match(await store.confirmations.get('c4'), { ...common, ...automatic })
   t.equal((await store.events.list(0, 10, { confirmationId: 'c1' })).events.length, 1)
   t.match(await store.confirmations.due(300_000, 10), [], 'and nothing of that comes due')
   const { items } = await store.confirmations.list({}, 'newest', 10, null)
@@ -165,16 +177,16 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   t.same(await store.confirmations.pendingDigests(), [{ id: 'c1', requester: 'bot', digest }])
   t.match(await store.confirmations.lastDenied(digest, 0), { id: 'c3' })
   t.match(await store.grants.covering('ping', 's', '{}', 0), [
-    { id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: 'alice' },
+    { id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: anyone('alice') },
   ])
   t.match(await store.deliveries.of('c1'), [{ channel: 'telegram', state: 'retrying', nextAt: 5000, destination: '' }])
   t.same([await store.people.list(), await store.keys.list()], [[], []], 'and it is open, as it was')
-  const late = { status: 'approved', by: 'p', at: 2000, via: 'http', reason: null } as const
-  const record = resolve((await store.confirmations.get('c1'))!, late, 1000) as Confirmation
+  const late = { by: anyone('p'), at: 2000, via: 'http', reason: null } as const
+  const record = resolve((await store.confirmations.get('c1'))!, 'approved', late, 1000) as Confirmation
   t.not(
     await store.commit({
       writes: [{ kind: 'confirmation', expect: 2, record }],
-      events: [{ type: 'approved', at: 2000, actor: 'p', via: 'http', confirmationId: 'c1', data: {} }],
+      events: [someEvent(2000, 'c1')],
     }),
     'conflict',
   )
@@ -227,10 +239,10 @@ t.test('a vote that said in one word what it lets pass says it in full', async (
   t.teardown(() => store.close())
   const remember = { scope: 'session', requester: null, expiresAt: null, isExact: false }
   t.same((await store.confirmations.get('c1'))?.votes, [
-    { ...votes[0], remember: { ...remember, requester: 'bot' } },
-    { ...votes[1], remember },
-    { ...votes[2], remember: { ...remember, scope: 'global' } },
-    votes[3],
+    { ...vote, by: person('alice'), remember: { ...remember, requester: 'bot' } },
+    { ...vote, by: anyone('alice'), remember },
+    { ...vote, by: person('alice'), remember: { ...remember, scope: 'global' } },
+    { ...vote, by: person('alice'), remember: null },
   ])
 })
 
@@ -313,11 +325,7 @@ t.test('a database that was begun anew where there was one with keys uses no num
 t.test('the latest time on record is that of the clock as it last ran', async (t) => {
   const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), onThisThread)
   t.teardown(() => store.close())
-  const at = (time: number) =>
-    store.commit({
-      writes: [],
-      events: [{ type: 'rules_loaded', at: time, actor: 'a', via: 'system', confirmationId: null, data: {} }],
-    })
+  const at = (time: number) => store.commit({ writes: [], events: [someEvent(time)] })
   t.equal(await store.events.lastTime(), 0)
   await at(10_000_000)
   t.equal(await store.events.lastTime(), 10_000_000)
@@ -334,7 +342,7 @@ const addKey = (store: Store) => {
     person: 'root',
     role: 'admin',
     hash: 'h',
-    createdBy: 'test',
+    createdBy: locally.actor,
     createdAt: 1,
     expiresAt: null,
     revokedAt: null,
@@ -342,7 +350,7 @@ const addKey = (store: Store) => {
   }
   return store.commit({
     writes: [{ kind: 'key', expect: 'absent', record }],
-    events: [{ type: 'key_added', at: 1, actor: 'test', via: 'local', confirmationId: null, data: {} }],
+    events: [someEvent(1)],
   })
 }
 

@@ -1,9 +1,12 @@
 // Confirmations as people meet them, for tests and for the pictures in the documents.
+import type { Actor, Voter } from '../../src/core/actor.js'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import {
   type Confirmation,
   defaultTerms,
   type Outcome,
+  type Pending,
+  type Resolved,
   type Submission,
   type Terms,
   type Vote,
@@ -11,6 +14,7 @@ import {
 import { isRefusal } from '../../src/core/refusal.js'
 import type { ConfirmationPage } from '../../src/web/confirmation.js'
 import type { DecisionForm } from '../../src/web/decision.js'
+import { person } from '../actors.js'
 
 /** 2026-03-12T14:02:10Z */
 export const askedAt = Date.UTC(2026, 2, 12, 14, 2, 10)
@@ -28,32 +32,42 @@ const plain: Submission = {
   onBehalfOf: null,
 }
 
-export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Confirmation {
+export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Pending {
   return hold({ ...plain, ...submission }, id, askedAt, { ...defaultTerms, ...terms })
 }
 
-export function resolved(of: Confirmation, status: Outcome, by: string, reason: string | null = null): Confirmation {
-  const done = resolve(of, { status, by, at: askedAt + 95_000, via: 'http', reason }, 900_000)
+export function resolved(
+  of: Confirmation,
+  status: Outcome,
+  by: string | Actor,
+  reason: string | null = null,
+): Resolved {
+  const resolution = {
+    by: typeof by === 'string' ? person(by) : by,
+    at: askedAt + 95_000,
+    via: 'http',
+    reason,
+  } as const
+  const done = resolve(of, status, resolution, 900_000)
   if (isRefusal(done)) throw new Error(done.sentence)
   return done
 }
 
-export function vote(by: string, more: Partial<Vote> = {}): Vote {
+export function vote(by: string | Voter, more: Partial<Vote> = {}): Vote {
   return {
     verdict: 'approve',
-    by,
+    by: typeof by === 'string' ? person(by) : by,
     at: askedAt + 61_000,
     via: 'telegram',
     reason: null,
     comment: null,
-    isProven: true,
     remember: null,
     ...more,
   }
 }
 
 export function formOf(more: Partial<DecisionForm> = {}): DecisionForm {
-  return { action: '/page', csrf: 'token', by: 'maria.lindqvist', isVerified: true, whyNotApprove: null, ...more }
+  return { action: '/page', csrf: 'token', by: person('maria.lindqvist'), whyNotApprove: null, ...more }
 }
 
 /** A page as a signed-in person sees it, with a form while it is pending. */

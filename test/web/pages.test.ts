@@ -3,7 +3,7 @@ import { Script } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { shortDigest } from '../../src/core/digest.js'
-import type { Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
+import type { Approved, Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
 import { recordedApproval } from '../../src/web/approvals.js'
 import { assets } from '../../src/routes/pages/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
@@ -13,6 +13,7 @@ import { messagePage } from '../../src/web/message.js'
 import { signInPage } from '../../src/web/sign-in.js'
 import { lengthInWords } from '../../src/web/time.js'
 import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
+import { anyone, person } from '../actors.js'
 
 const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
 const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', csrf: 'token' } }
@@ -155,7 +156,7 @@ t.test('where somebody cannot approve, there is a way to sign in', async (t) => 
 
 t.test('whoever can fill no seat any more is told so where they would approve', async (t) => {
   const effect = (confirmation: Confirmation, by: string) =>
-    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by }) } })))![1]!
+    /Approve (.*?) ✕/.exec(wordsOf(render(confirmation, { decision: { form: formOf({ by: person(by) }) } })))![1]!
   const idle = /Yours would be recorded, but would not bring this further/
   t.match(effect(seated('ann'), 'bo'), idle)
   t.match(effect(seated('ann'), 'bo'), /Still needed: 2 from operations\./)
@@ -186,17 +187,17 @@ t.test('whoever has approved is told how far it is, until it is decided', async 
   })
   const denier = { ...plain(2), votes: [vote('ann', { verdict: 'deny' })] }
   t.equal(
-    recordedApproval(plain(2, 'ann'), 'ann', true),
+    recordedApproval(plain(2, 'ann'), person('ann')),
     'Your approval is recorded: 1 of 2. Somebody else must approve too.',
   )
   t.equal(
-    recordedApproval(plain(3, 'ann'), 'ann', true),
+    recordedApproval(plain(3, 'ann'), person('ann')),
     'Your approval is recorded: 1 of 3. 2 others must approve too.',
   )
-  t.match(recordedApproval(plain(2, 'page'), 'page', false), /^An approval from this page is recorded: 1 of 2\. /)
-  t.match(recordedApproval(seated('bo', 'ann'), 'ann', true), /recorded: 1 of 3\. Still needed: 2 from operations\.$/)
+  t.match(recordedApproval(plain(2, 'page'), anyone('page')), /^An approval from this page is recorded: 1 of 2\. /)
+  t.match(recordedApproval(seated('bo', 'ann'), person('ann')), /recorded: 1 of 3\. Still needed: 2 from operations\.$/)
   for (const of of [plain(2), plain(2, 'bo'), denier, resolved(plain(2, 'ann', 'bo'), 'approved', 'bo')])
-    t.equal(recordedApproval(of, 'ann', true), null)
+    t.equal(recordedApproval(of, person('ann')), null)
 })
 
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
@@ -247,7 +248,7 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
     [resolved(two, 'approved', 'tom'), /Approved By ines and tom at/],
     [resolved(example(), 'cancelled', 'newsletter-agent', 'typo'), /Cancelled By newsletter-agent at .* Reason: typo/],
     [
-      resolved(example(), 'auto_approved', 'whitelist:g1'),
+      resolved(example(), 'auto_approved', { kind: 'grant', id: 'g1' }),
       /Approved automatically By the whitelist entry with the ID g1 at .*\. Nobody was asked\./,
     ],
     [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
@@ -288,7 +289,8 @@ t.test('what an approval also whitelists is said exactly, before and after, with
   ]
   for (const [remember, isVerified, what] of cases) {
     if (isVerified !== null) {
-      const form = wordsOf(render(example(), { decision: { form: formOf({ isVerified }) } }))
+      const by = isVerified ? person('maria') : anyone('page')
+      const form = wordsOf(render(example(), { decision: { form: formOf({ by }) } }))
       t.match(form, `This one, and from now on ${what}, without asking.`)
     }
     const votes = [vote('alice', { remember })]
@@ -338,16 +340,11 @@ t.test('an approval says what became of it', async (t) => {
     ['succeeded', /Reported as done at .* all fine/],
     ['failed', /Reported as failed at .* all fine/],
   ]
-  const done = resolved(example(), 'approved', 'alice')
+  const done = resolved(example(), 'approved', 'alice') as Approved
   for (const [state, expected] of states) {
-    const execution = {
-      state,
-      claimBy: askedAt + 1,
-      claimedAt: askedAt + 2,
-      reportBy: askedAt + 3,
-      reportedAt: askedAt + 4,
-      message: state === 'succeeded' || state === 'failed' ? 'all fine' : null,
-    }
+    const claimed = { claimBy: askedAt + 1, claimedAt: askedAt + 2, reportBy: askedAt + 3 }
+    const reported = { ...claimed, reportedAt: askedAt + 4, message: 'all fine' }
+    const execution = { state, ...(state === 'succeeded' || state === 'failed' ? reported : claimed) } as Execution
     t.match(wordsOf(render({ ...done, execution })), expected)
   }
 })

@@ -12,6 +12,7 @@ import { has, needs } from '../needs.js'
 import { until } from '../support.js'
 import { launch, serve, type Site } from './browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, pageOf, resolved } from './examples.js'
+import { person } from '../actors.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { width: 390, height: 844 }
@@ -388,7 +389,7 @@ browserTest('when somebody else was first the page shows it by itself, and keeps
   t.ok(site.gets.includes('/watched/state?of=it&version=2&wait=60'))
   t.equal(await page.locator('.notice').count(), 0, 'nothing is said while nothing has changed')
 
-  const votes = [...deploy.votes, { ...deploy.votes[0]!, by: 'tom.okafor' }]
+  const votes = [...deploy.votes, { ...deploy.votes[0]!, by: person('tom.okafor') }]
   shown.confirmation = { ...deploy, version: 3, votes }
   await state.ring()
   await page.getByText('tom.okafor').nth(2).waitFor()
@@ -518,7 +519,7 @@ browserTest(
         return fresh()
       })
     })
-    const votes = [...deploy.votes, { ...deploy.votes[0]!, by: 'tom.okafor' }]
+    const votes = [...deploy.votes, { ...deploy.votes[0]!, by: person('tom.okafor') }]
     shown.confirmation = { ...deploy, version: 3, votes }
     await state.ring()
     await underWay

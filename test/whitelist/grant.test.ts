@@ -1,5 +1,6 @@
 import t from 'tap'
 import { findCover as findFor, type Grant, isLive, makeGrant } from '../../src/whitelist/grant.js'
+import { person } from '../actors.js'
 
 interface Request {
   action: string
@@ -23,8 +24,7 @@ const base: Grant = {
   maxUses: null,
   uses: 0,
   reason: null,
-  grantedBy: 'alice',
-  isProven: true,
+  grantedBy: person('alice'),
   createdAt: 0,
   revokedAt: null,
 }
@@ -66,7 +66,7 @@ t.test('a grant ends when it is revoked, expires, or is used up', async (t) => {
 })
 
 t.test('adding again keeps a live grant with new terms, and replaces a dead one', async (t) => {
-  const terms = { expiresAt: 500, maxUses: 9, reason: 'r', grantedBy: 'bob', isProven: true }
+  const terms = { expiresAt: 500, maxUses: 9, reason: 'r', grantedBy: person('bob') }
   const used = { ...base, uses: 4, version: 3 }
   t.match(makeGrant(used, base, terms, 'g2', 10), { id: 'g1', version: 4, uses: 4, ...terms, createdAt: 0 })
   t.match(makeGrant({ ...used, revokedAt: 1 }, base, terms, 'g2', 10), { id: 'g2', version: 4, uses: 0, createdAt: 10 })

@@ -1,6 +1,6 @@
 // The page of a confirmation for people who are signed in, and for anyone in open mode.
 import type { FastifyRequest } from 'fastify'
-import { may } from '../../access/role.js'
+import { actorOf, may } from '../../access/role.js'
 import type { Api } from '../api.js'
 import { baseOf, places, type Site } from './site.js'
 import { type Visitor, visitRoutes } from './visit.js'
@@ -12,15 +12,14 @@ export function confirmationRoutes(pages: Api, site: Site): void {
     const caller = callerOf(request)
     if (caller === null) return null
     const { id } = request.params as { id: string }
-    const isVerified = caller.name !== null
     const mayDecide = may(caller, 'decide')
     return {
       id,
       path: `${baseOf(request)}/view/${id}`,
       via: 'page',
       caller,
-      voter: { by: caller.name ?? 'page', comment: null, isProven: isVerified, isPersonal: true },
-      isSignedIn: isVerified,
+      by: actorOf(caller, 'page'),
+      isSignedIn: caller.role !== null,
       mayDecide,
       obstacle: mayDecide ? null : 'Your key lets you look, but not decide.',
       decide: (decision) => service.decide(id, decision),

@@ -1,7 +1,8 @@
 // The decision form as it was sent: from its fields to a decision, and from a refusal to words beside a field.
 import type { Confirmation, Via } from '../../core/model.js'
 import { type Refusal, refuse } from '../../core/refusal.js'
-import type { Decision, Remember, Voter } from '../../service/decide.js'
+import type { Voter } from '../../core/actor.js'
+import type { Decision, Remember } from '../../service/decide.js'
 import { durations, unanswered } from '../../web/always.js'
 import type { FormProblem } from '../../web/decision.js'
 import { textOrNull } from '../voter.js'
@@ -9,7 +10,7 @@ import type { Fields } from './form.js'
 
 const maxReason = 10_000
 
-export function readDecision(fields: Fields, confirmation: Confirmation, voter: Voter, via: Via): Decision | Refusal {
+export function readDecision(fields: Fields, confirmation: Confirmation, by: Voter, via: Via): Decision | Refusal {
   const { verdict: choice = '', typed } = fields
   // Browsers send line breaks as two characters.
   const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
@@ -32,7 +33,7 @@ export function readDecision(fields: Fields, confirmation: Confirmation, voter: 
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, voter, via }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver: { by, comment: null }, via }
 }
 
 /** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */

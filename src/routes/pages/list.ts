@@ -1,4 +1,5 @@
 // The list of what is pending.
+import { nameOf } from '../../access/role.js'
 import { listPage } from '../../web/list.js'
 import type { Api } from '../api.js'
 import { toSignIn } from './sign-in.js'
@@ -17,7 +18,7 @@ export function listRoutes(pages: Api, { service, cursors, callerOf, frameOf, se
       const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
       const moreUrl = page.next === null ? null : `${base}/?cursor=${cursors.write(page.next, 'page', caller)}`
       const startUrl = from === null ? null : `${base}/`
-      const frame = frameOf(request, reply, caller.name)
+      const frame = frameOf(request, reply, nameOf(caller))
       return send(reply, listPage({ ...frame, items, now: service.now(), moreUrl, startUrl }))
     })
   }

@@ -1,6 +1,7 @@
 // The pages, put together: what they share are forms as the only bodies, their headers, and errors as pages. Each page has a
 // file here and one in web/. A GET never changes anything.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { unknownActor } from '../../core/actor.js'
 import { refuse } from '../../core/refusal.js'
 import { pageHeaders } from '../../web/headers.js'
 import { messagePage } from '../../web/message.js'
@@ -29,7 +30,7 @@ export async function pageRoutes(app: Api, deps: SiteDeps): Promise<void> {
     pages.setErrorHandler(async (error: FastifyError, request, reply) => {
       const problem = inFormWords(toProblem(error))
       if (problem.code === 'cross_origin') {
-        await site.auth.note(request, refuse('forbidden', problem.message), 'unknown', { via: 'page' })
+        await site.auth.note(request, refuse('forbidden', problem.message), unknownActor, { via: 'page' })
       }
       // What went wrong inside is the main handler's to log.
       if (problems[problem.code].status >= 500) throw error

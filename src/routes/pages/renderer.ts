@@ -56,6 +56,11 @@ function sizeOf({
   confirmation: { description, details, resolution, votes, execution },
   draft,
 }: ConfirmationPage): number {
-  const reasons = [resolution?.reason, execution?.message, draft?.reason, ...votes.map(({ reason }) => reason)]
+  const reasons = [
+    resolution?.reason,
+    execution !== null && 'message' in execution ? execution.message : null,
+    draft?.reason,
+    ...votes.map(({ reason }) => reason),
+  ]
   return description.length + details.length + reasons.reduce((sum, text) => sum + (text?.length ?? 0), 0)
 }

@@ -13,11 +13,11 @@ const undecided = 'Nothing was decided: you are not signed in, or no longer. Sig
 const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")
 
 export function signInRoutes(pages: Api, { service, auth, forms, begin, end, send }: Site): void {
-  const { people } = service
+  const { people, openMode } = service
 
   pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
     const { query } = request
-    const whyNot = people.hasKeys() || people.isOpen() ? null : noKeyYet
+    const whyNot = people.hasKeys() || openMode.isOpen() ? null : noKeyYet
     return show(request, reply, safePath(query.next), query.undecided === undefined ? whyNot : undecided)
   })
 
@@ -26,7 +26,7 @@ export function signInRoutes(pages: Api, { service, auth, forms, begin, end, sen
     const next = safePath(fields.next)
     try {
       const holder = await auth.signIn(request, (fields.key ?? '').trim())
-      if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.name, { via: 'page' })
+      if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.actor, { via: 'page' })
       return goTo(reply, `${begin(reply, holder.keyId)}${next}`)
     } catch (error) {
       const problem = toProblem(error as Error)
@@ -44,7 +44,7 @@ export function signInRoutes(pages: Api, { service, auth, forms, begin, end, sen
 
   function show(request: FastifyRequest, reply: FastifyReply, next: string, problem: string | null) {
     const csrf = forms.tokenFor(request, reply, '/login')
-    return send(reply, signInPage({ csrf, next, problem, isOpen: people.isOpen() }))
+    return send(reply, signInPage({ csrf, next, problem, isOpen: openMode.isOpen() }))
   }
 }
 

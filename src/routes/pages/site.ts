@@ -1,7 +1,6 @@
 // What every page needs: who looks at it, the frame around it, and how it is sent.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { anyone, type Caller } from '../../access/role.js'
-import type { KeyHolder } from '../../service/people.js'
+import { anyone, type Caller, type KeyHolder } from '../../access/role.js'
 import type { Service } from '../../service/service.js'
 import type { Frame } from '../../web/frame.js'
 import type { Auth } from '../auth.js'
@@ -32,7 +31,7 @@ export const config = { needs: 'page' as const }
 export const places = ['', '/s/:session']
 
 export function createSite({ service, auth, backlog, cursors, chance, isSecure }: SiteDeps) {
-  const { people } = service
+  const { openMode } = service
   const signIns = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
 
@@ -51,7 +50,7 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
     signedIn,
 
     /** The person who is signed in, anyone in open mode, or nobody. */
-    callerOf: (request: FastifyRequest): Caller | null => (people.isOpen() ? anyone : signedIn(request)),
+    callerOf: (request: FastifyRequest): Caller | null => (openMode.isOpen() ? anyone : signedIn(request)),
 
     /** Signs in with a key; answers the place of its pages. */
     begin(reply: FastifyReply, keyId: string): string {
@@ -69,7 +68,7 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
     frameOf(request: FastifyRequest, reply: FastifyReply, viewer: string | null, isSignedIn = viewer !== null): Frame {
       const action = `${baseOf(request)}/logout`
       const signOut = isSignedIn ? { action, csrf: forms.tokenFor(request, reply, action) } : null
-      return { isOpen: people.isOpen(), viewer, signOut }
+      return { isOpen: openMode.isOpen(), viewer, signOut }
     },
 
     async send(reply: FastifyReply, html: string): Promise<FastifyReply> {

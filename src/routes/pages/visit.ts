@@ -2,10 +2,11 @@
 // the page itself; all else is the same.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { anyone, type Caller } from '../../access/role.js'
+import { isVerified, textOf, unknownActor, type Voter } from '../../core/actor.js'
 import type { Confirmation, Verdict, Via } from '../../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
-import { flawOfVoter } from '../../core/vote.js'
-import type { Decided, Decision, Voter } from '../../service/decide.js'
+import { problemWithVoter } from '../../core/vote.js'
+import type { Decided, Decision } from '../../service/decide.js'
 import { recordedApproval } from '../../web/approvals.js'
 import type { Api } from '../api.js'
 import { granted, problemOf, problems } from '../errors.js'
@@ -22,7 +23,7 @@ export interface Visitor {
   path: string
   via: Via
   caller: Caller
-  voter: Voter
+  by: Voter
   isSignedIn: boolean
   mayDecide: boolean
   /** Why they cannot decide, whatever the confirmation. */
@@ -40,8 +41,6 @@ export function visitRoutes(
   path: string,
   visitorOf: (request: FastifyRequest) => Promise<Visitor | null>,
 ): void {
-  const { people } = service
-
   pages.get(path, { config }, async (request, reply) => {
     const visitor = await visitorOf(request)
     if (visitor === null) return toSignIn(request, reply)
@@ -52,13 +51,13 @@ export function visitRoutes(
     const fields = forms.read(request)
     const visitor = await visitorOf(request)
     if (visitor === null) {
-      await auth.note(request, notSignedIn, 'unknown', { via: 'page' })
+      await auth.note(request, notSignedIn, unknownActor, { via: 'page' })
       return toSignIn(request, reply)
     }
-    const { id, via, voter, mayDecide, obstacle } = visitor
+    const { id, via, by, mayDecide, obstacle } = visitor
     const confirmation = await find(visitor)
-    if (!mayDecide) await auth.reject(request, refuse('forbidden', obstacle!), voter.by, { via, id })
-    const decision = readDecision(fields, confirmation, voter, via)
+    if (!mayDecide) await auth.reject(request, refuse('forbidden', obstacle!), by, { via, id })
+    const decision = readDecision(fields, confirmation, by, via)
     const result = isRefusal(decision) ? decision : await visitor.decide(decision)
     // What came of it is on the page, which is loaded anew; what did not is said at the form, or where it was.
     if (!isRefusal(result)) return goTo(reply, pathOf(request))
@@ -86,23 +85,22 @@ export function visitRoutes(
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    { path, voter, obstacle, isSignedIn }: Visitor,
+    { path, by, obstacle, isSignedIn }: Visitor,
     confirmation: Confirmation,
     refusal: Refusal | null = null,
     entered: Fields = {},
   ): Promise<FastifyReply> {
-    const { by, isProven: isVerified } = voter
-    const isOver = confirmation.resolution !== null
-    const problemWithVote = (verdict: Verdict) => flawOfVoter(confirmation, { ...voter, verdict })?.sentence ?? null
+    const isOver = confirmation.status !== 'pending'
+    const problemWithVote = (verdict: Verdict) =>
+      isOver ? null : (problemWithVoter(confirmation, { by, verdict })?.sentence ?? null)
     // Who may not approve may still be allowed to deny.
     const why = obstacle ?? problemWithVote('deny')
-    const done = recordedApproval(confirmation, by, isVerified)
+    const done = recordedApproval(confirmation, by)
     const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
     const form = {
       action: path,
       csrf: forms.tokenFor(request, reply, path),
       by,
-      isVerified,
       whyNotApprove: problemWithVote('approve'),
       verdict,
       reason,
@@ -112,9 +110,9 @@ export function visitRoutes(
       details,
     }
     const said = done === null ? null : { kind: 'done' as const, text: done }
-    const mayList = isSignedIn || people.isOpen()
+    const mayList = isSignedIn || service.openMode.isOpen()
     const page = await render({
-      ...frameOf(request, reply, isVerified ? by : null, isSignedIn),
+      ...frameOf(request, reply, isVerified(by) ? textOf(by) : null, isSignedIn),
       confirmation,
       now: service.now(),
       decision: isOver ? null : why === null ? { form } : { why },

@@ -1,5 +1,5 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
-import { statusOf } from '../../core/confirmation.js'
+import { textOf } from '../../core/actor.js'
 import type { Confirmation, Status } from '../../core/model.js'
 import { briefly, confirmations as table } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
@@ -69,7 +69,10 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     ),
     countExecutions: read(() => sql.countExecutions.get() as Record<'unclaimed' | 'claimed' | 'unreported', number>),
     pendingDigests: read(() => sql.pendingDigests.all() as { id: string; requester: string; digest: string }[]),
-    lastDenied: read((digest: string, since: number) => first(sql.lastDenied.get(digest, since))),
+    lastDenied: read((digest: string, since: number) => {
+      const found = first(sql.lastDenied.get(digest, since))
+      return found?.status === 'denied' ? found : undefined
+    }),
     askedSince: read((since: number) => sql.askedSince.all(since) as { action: string; at: number }[]),
   }
 }
@@ -162,12 +165,16 @@ function sizeOf(row: SqlValue[]): number {
 
 function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {
   return (
-    (filter.status === undefined || statusOf(confirmation) === filter.status) &&
+    (filter.status === undefined || confirmation.status === filter.status) &&
     (filter.action === undefined || confirmation.action === filter.action) &&
     (filter.requester === undefined || confirmation.requester === filter.requester) &&
     (filter.sessionKey === undefined || confirmation.sessionKey === filter.sessionKey) &&
-    (filter.resolvedBy === undefined || (confirmation.resolution?.by ?? '') === filter.resolvedBy) &&
+    (filter.resolvedBy === undefined || resolverOf(confirmation) === filter.resolvedBy) &&
     (filter.since === undefined || confirmation.createdAt >= filter.since) &&
     (filter.until === undefined || confirmation.createdAt < filter.until)
   )
+}
+
+function resolverOf({ resolution }: Confirmation): string {
+  return resolution === null ? '' : textOf(resolution.by)
 }

@@ -302,4 +302,69 @@ export const migrations: readonly Migration[] = [
   WHERE status = 'pending' OR execution IN ('unclaimed', 'claimed');
   CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
   `,
+  `
+  -- Who did something is a text and its kind. A vote says it in its JSON, in place of a name and whether that was verified.
+  ALTER TABLE confirmations ADD COLUMN resolved_by_kind TEXT;
+  UPDATE confirmations SET
+    resolved_by_kind = CASE
+      WHEN status = 'pending' THEN NULL
+      WHEN resolved_via = 'whitelist' THEN 'grant'
+      WHEN resolved_via IN ('system', 'link') THEN resolved_via
+      -- Requesters withdraw; before the first key, under any name.
+      WHEN status = 'cancelled' THEN CASE
+        WHEN resolved_at < (SELECT coalesce(min(created_at), 9007199254740991) FROM keys) THEN 'anyone'
+        WHEN resolved_by IN (SELECT person FROM keys WHERE role = 'agent') THEN 'agent'
+        ELSE 'person' END
+      -- From before there were votes, and keys.
+      WHEN votes IS NULL THEN 'anyone'
+      WHEN json_extract(votes, '$[#-1].isProven') THEN 'person'
+      ELSE 'anyone' END,
+    votes = CASE WHEN votes IS NOT NULL THEN (
+      SELECT json_group_array(json_set(json_remove(value, '$.isProven'), '$.by', CASE
+        WHEN NOT json_extract(value, '$.isProven') THEN json_object('kind', 'anyone', 'name', json_extract(value, '$.by'))
+        WHEN json_extract(value, '$.via') <> 'link'
+          THEN json_object('kind', 'person', 'name', json_extract(value, '$.by'))
+        WHEN instr(json_extract(value, '$.by'), ':') = 0 THEN json_object('kind', 'link', 'recipient',
+          json_object('kind', 'person', 'name', json_extract(value, '$.by')))
+        ELSE json_object('kind', 'link', 'recipient', json_object('kind', 'chat',
+          'channel', substr(json_extract(value, '$.by'), 1, instr(json_extract(value, '$.by'), ':') - 1),
+          'id', substr(json_extract(value, '$.by'), instr(json_extract(value, '$.by'), ':') + 1)))
+        END))
+      FROM json_each(votes)) END
+  WHERE status <> 'pending' OR votes IS NOT NULL;
+
+  ALTER TABLE grants ADD COLUMN granted_by_kind TEXT NOT NULL DEFAULT 'person';
+  UPDATE grants SET granted_by_kind = iif(proven = 0, 'anyone', 'link') WHERE proven = 0 OR instr(granted_by, ':') > 0;
+  ALTER TABLE grants DROP COLUMN proven;
+
+  ALTER TABLE keys ADD COLUMN created_by_kind TEXT NOT NULL DEFAULT 'person';
+  UPDATE keys SET created_by_kind = CASE
+    WHEN created_by = 'local' THEN 'local'
+    WHEN created_by LIKE 'system:%' THEN 'system'
+    -- Only the first can be made without another.
+    WHEN created_by = 'api' AND created_at = (SELECT min(created_at) FROM keys) THEN 'anyone'
+    ELSE 'person' END;
+
+  ALTER TABLE links ADD COLUMN recipient_kind TEXT NOT NULL DEFAULT 'person';
+  UPDATE links SET recipient_kind = 'chat' WHERE instr(recipient, ':') > 0;
+
+  CREATE TABLE chat_identities (
+    channel TEXT NOT NULL,
+    id TEXT NOT NULL,
+    person TEXT NOT NULL,
+    PRIMARY KEY (channel, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX chat_identities_person ON chat_identities (person);
+  INSERT INTO chat_identities
+  SELECT 'telegram', telegram_id, name FROM people WHERE telegram_id IS NOT NULL
+  UNION ALL SELECT 'discord', discord_id, name FROM people WHERE discord_id IS NOT NULL;
+  CREATE TABLE people_7 (
+    name TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO people_7 SELECT name, version, created_at FROM people;
+  DROP TABLE people;
+  ALTER TABLE people_7 RENAME TO people;
+  `,
 ]

@@ -1,8 +1,9 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import { systemClock } from '../../clock.js'
-import type { Key, Link, Person } from '../../access/key.js'
-import type { IdempotencyRecord } from '../../core/model.js'
-import { events, idempotency, keys, links, people, tables } from '../records.js'
+import type { Key } from '../../access/key.js'
+import type { Link } from '../../access/link.js'
+import type { Actor } from '../../core/actor.js'
+import { events, idempotency, idempotencyOwner, keys, links, tables } from '../records.js'
 import { type Change, type Committed, OutcomeUnknown, type Store, StoreUnavailable, type Write } from '../store.js'
 import type { SqlValue, Table } from '../table.js'
 import { readConfirmations } from './confirmations.js'
@@ -11,6 +12,7 @@ import { readDeliveries } from './deliveries.js'
 import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
+import { readPeople } from './people.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, toError } from './reading.js'
 import type { PackedChange, PackedOutcome, PackedWrite } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
@@ -164,7 +166,7 @@ export function openSqliteStore(
 
 /** What can be read, by noun. */
 function prepare(db: Database.Database, assertKnown: AssertKnown) {
-  const one = <T>(table: Table<T>) => {
+  const one = <W, T>(table: Table<W, T>) => {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name} WHERE ${table.whereKey}`).raw()
     return read((...key: string[]): T | undefined => {
       const row = statement.get(...key) as SqlValue[] | undefined
@@ -176,15 +178,16 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
+  const sent = one(idempotency)
   return {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
     events: readEvents(db, assertKnown),
-    idempotency: { get: one<IdempotencyRecord>(idempotency) },
-    people: { list: all<Person>(people) },
+    idempotency: { get: (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
+    people: readPeople(db),
     keys: { list: all<Key>(keys) },
-    links: { get: one<Link>(links) },
+    links: { get: one<Link, Link>(links) },
     secret: read(() => secret.get() as string),
   }
 }
@@ -205,7 +208,12 @@ function isLate(change: Change | 'probe', now: number): boolean {
 
 function pack(change: Change | 'probe'): PackedChange {
   if (change === 'probe') return { writes: [['probe']], events: [] }
-  return { writes: change.writes.map(packWrite), events: change.events.map(events.insertValues) }
+  const writes: PackedWrite[] = []
+  for (const write of change.writes) {
+    writes.push(packWrite(write))
+    if (write.kind === 'person') writes.push(['identities', write.record.name, write.record.identities])
+  }
+  return { writes, events: change.events.map(events.insertValues) }
 }
 
 function packWrite(write: Write): PackedWrite {

@@ -2,6 +2,7 @@
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
+import type { ChatIdentity } from '../../access/person.js'
 import { events, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
@@ -12,6 +13,7 @@ export type PackedWrite =
   | ['insert', Kind, SqlValue[]]
   | ['update', Kind, expect: number, SqlValue[]]
   | ['use', grantId: string, count: number]
+  | ['identities', person: string, ChatIdentity[]]
   | ['probe']
 
 export interface PackedChange {
@@ -55,6 +57,8 @@ export function openWriter(file: string): Writer {
       .pluck(),
     useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
     insertEvent: db.prepare(events.insert),
+    forgetIdentities: db.prepare('DELETE FROM chat_identities WHERE person = ?'),
+    insertIdentity: db.prepare('INSERT INTO chat_identities (channel, id, person) VALUES (?, ?, ?)'),
   }
   const records = Object.fromEntries(
     Object.entries(tables).map(([kind, { name, insert, update, whereKey, keySize }]) => [
@@ -149,6 +153,7 @@ export function openWriter(file: string): Writer {
         return sql.grantUsable.get(write[1], write[2]) !== undefined
       // What must be absent is found by inserting it.
       case 'insert':
+      case 'identities':
       case 'probe':
         return true
     }
@@ -166,6 +171,10 @@ export function openWriter(file: string): Writer {
         return
       case 'use':
         sql.useGrant.run(change[2], change[1])
+        return
+      case 'identities':
+        sql.forgetIdentities.run(change[1])
+        for (const { channel, id } of change[2]) sql.insertIdentity.run(channel, id, change[1])
         return
       case 'probe':
         sql.probe.run()

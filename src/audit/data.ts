@@ -1,0 +1,126 @@
+// What each event says beside who, when, through what and about which confirmation. Names are the API's own.
+import type { Role } from '../access/role.js'
+import type { raw } from '../core/json.js'
+import type { DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
+import type { RefusalCode } from '../core/refusal.js'
+
+type Json = ReturnType<typeof raw>
+
+/** Which action of a confirmation, and bound to what. */
+interface About {
+  action: string
+  digest: string
+}
+
+interface Ended extends About {
+  status: Outcome
+  resolved_by: string
+  resolved_at: number
+  reason?: string
+}
+
+/** How far a vote brought it. */
+interface Tally {
+  comment?: string
+  rule: string
+  approvals_given: number
+  approvals_needed: number
+}
+
+interface Executed extends About {
+  execution: ExecutionState
+  message?: string
+}
+
+interface Delivered {
+  state: DeliveryState
+  attempts: number
+  digest: string
+  error?: string
+  next_attempt_at?: number
+}
+
+interface GrantScope {
+  grant_id: string
+  action: string
+  session_key: string | null
+  requester?: string
+  when?: Json
+  details?: Json
+}
+
+interface KeyFacts {
+  key_id: string
+  name: string
+  role: Role
+  expires_at?: number
+}
+
+/** What was tried that is not allowed, as far as it is known. */
+export interface Attempted {
+  action?: string
+  digest?: string
+  session_key?: string | null
+  verdict?: Verdict
+  presented_digest?: string
+  address?: string
+  method?: string
+  route?: string
+}
+
+/** The data of each type of event. */
+export interface EventData {
+  submitted: About & {
+    description: string
+    details: Json
+    requester: string
+    session_key: string
+    timeout_seconds: number
+    expires_at: number
+    rule: string
+    on_behalf_of?: string
+    requested_as?: string
+    callback_url?: string
+  }
+  repeated: About
+  voted: About & Tally & { verdict: Verdict; reason?: string }
+  auto_approved: Ended & { grant_id: string }
+  approved: Ended & Tally
+  denied: Ended & Tally
+  expired: Ended
+  cancelled: Ended
+  claimed: Executed
+  lapsed: Executed
+  reported: Executed
+  unreported: Executed
+  rate_limited: {
+    action: string
+    session_key: string
+    max: number
+    remaining: number
+    window_seconds: number
+    retry_after_seconds: number
+  }
+  rejected: Attempted & { code: RefusalCode }
+  granted: GrantScope & { expires_at: number | null; max_uses: number | null; reason: string | null }
+  revoked: GrantScope & { uses: number }
+  linked: { recipient: string; digest: string }
+  /** With what was said, where the log is told. */
+  notified: Delivered & { action?: string; requester?: string; on_behalf_of?: string }
+  notify_failed: Delivered
+  key_added: KeyFacts
+  key_revoked: KeyFacts & { reason?: string }
+  key_rotated: KeyFacts & { old_key_id: string; overlap_seconds: number }
+  person_changed: { name: string; telegram_id: string | null; discord_id: string | null }
+  rules_loaded: { rules: number; sha256: string }
+  restored: {
+    backup_last_seq: number
+    replaced_last_seq: number | null
+    requests_ended: number
+    approvals_lapsed: number
+    grants_revoked: number
+    links_ended: number
+    messages_dropped: number
+    keys_revoked: string[]
+  }
+}
