@@ -42,8 +42,10 @@ const handlers: Record<CommandName, Handler> = {
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
   // Only when asked for, both: they are most of the program.
-  backup: async ({ given, config, output }) => (await import('./backup-commands.js')).makeBackup(config, given.argument, output),
-  restore: async ({ given, config, output }) => (await import('./backup-commands.js')).restore(config, given.argument, output),
+  backup: async ({ given, config, output }) =>
+    (await import('./backup-commands.js')).makeBackup(config, given.argument, output),
+  restore: async ({ given, config, output }) =>
+    (await import('./backup-commands.js')).restore(config, given.argument, output),
 }
 
 function readDetails(text: string | true | undefined): string {
