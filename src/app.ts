@@ -86,7 +86,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
   const { chance = () => randomBytes(48).toString('hex') } = deps
   const chats = configuredChats(config)
-  const { flawOf: flawOfCallback, callback } = configuredCallback(config)
+  const { problemWith: problemWithCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
   const ways: Ways = {
     needsKey: () => !service.openMode.isOpen(),
@@ -122,7 +122,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     approvalMs: config.approvalTtl * 1000,
     reportMs: config.reportTimeout * 1000,
     firstChannel: chats[0]?.name ?? 'log',
-    flawOfCallback,
+    problemWithCallback,
     mayBeOpen: mayBeOpen(config),
   })
   const metrics = createMetrics(store, service)
@@ -254,12 +254,12 @@ function configuredChats(config: Config): Channel[] {
 /** A callback must be signed, so without a secret there is none. */
 function configuredCallback({ callbackSecret, callbackAllow }: Config) {
   if (callbackSecret === undefined) {
-    const flaw = 'cannot be used: callbacks are signed, and CONFIRMATION_CALLBACK_SECRET is not set on this service'
-    return { flawOf: () => flaw, callback: null }
+    const problem = 'cannot be used: callbacks are signed, and CONFIRMATION_CALLBACK_SECRET is not set on this service'
+    return { problemWith: () => problem, callback: null }
   }
   const allowedHosts = callbackAllow ?? []
   return {
-    flawOf: createAddressGuard(allowedHosts).flawOf,
+    problemWith: createAddressGuard(allowedHosts).problemWith,
     callback: createCallback({ secrets: callbackSecret, allowedHosts, version }),
   }
 }

@@ -84,7 +84,7 @@ export const silentLogger = pino({ level: 'silent' })
  * the delivery that went out, or the warning of the log channel.
  */
 export function logEvents(store: Store, log: Logger): void {
-  store.subscribe(({ events }) => events.forEach((event) => logEvent(event, log)))
+  store.onCommit(({ events }) => events.forEach((event) => logEvent(event, log)))
 }
 
 function logEvent(event: AuditEvent, log: Logger): void {

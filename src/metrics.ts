@@ -167,7 +167,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
     }
   }
 
-  store.subscribe((committed) => committed.events.forEach((event) => count(event, committed)))
+  store.onCommit((committed) => committed.events.forEach((event) => count(event, committed)))
 
   return {
     contentType: registry.contentType,

@@ -29,10 +29,8 @@ export type OpenMode = ReturnType<typeof createOpenMode>
 
 /** `hadKeys`: at the start there was a key, or there had been one that is lost. `hasKeys`: there is one now. */
 export function createOpenMode(mayBeOpen: boolean, hadKeys: boolean, hasKeys: () => boolean) {
-  let isClosing = false
-
   function isOpen(): boolean {
-    return mayBeOpen && !hadKeys && !isClosing && !hasKeys()
+    return mayBeOpen && !hadKeys && !hasKeys()
   }
 
   /** What anyone gave counts in open mode alone. */
@@ -49,9 +47,5 @@ export function createOpenMode(mayBeOpen: boolean, hadKeys: boolean, hasKeys: ()
     hasLostKeys: () => hadKeys && !hasKeys(),
     /** By which names it may be called: in open mode only by its own, so that no web page is rebound to it. */
     mayBeCalled: (name: string, own: string[]) => !isOpen() || name === '' || own.includes(name) || isLoopback(name),
-    /** The first key is on its way to the disk: from now on it is too late to come without one. */
-    close: () => void (isClosing = true),
-    /** It did not get there. */
-    reopen: () => void (isClosing = false),
   }
 }

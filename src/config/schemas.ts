@@ -1,7 +1,7 @@
 // What each setting may be, and what it becomes: in zod, once.
 import { z } from 'zod'
-import { flawOfAllowedHost } from '../notify/address.js'
-import { flawOfSecret } from '../notify/signature.js'
+import { problemWithAllowedHost } from '../notify/address.js'
+import { problemWithSecret } from '../notify/signature.js'
 import { type Key, logLevels, type settings } from './settings.js'
 
 const whole = (min: number, max: number, error = `must be a whole number from ${min} to ${max}`) => {
@@ -68,8 +68,8 @@ export const schemas = {
   discordHomeChannel: text.refine((value) => /^\d+$/.test(value), 'must be a channel id (digits)'),
   discordWebhookUrl: httpUrl,
   discordApiBase: httpUrl,
-  callbackAllow: listOf(flawOfAllowedHost),
-  callbackSecret: listOf(flawOfSecret),
+  callbackAllow: listOf(problemWithAllowedHost),
+  callbackSecret: listOf(problemWithSecret),
 } as const satisfies Record<Key, z.ZodType>
 
 type Value<K extends Key> = z.output<(typeof schemas)[K]>

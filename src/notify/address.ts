@@ -50,7 +50,7 @@ export function isPublic(address: string): boolean {
 
 export interface AddressGuard {
   /** Why this cannot be called back ("must …"), or null. A name is not resolved here: what it leads to is judged later. */
-  flawOf(url: string): string | null
+  problemWith(url: string): string | null
   /** Whether the settings name this host, so that its address is not checked. */
   isAllowed(url: URL): boolean
 }
@@ -72,7 +72,7 @@ export function createAddressGuard(allowedHosts: string[]): AddressGuard {
   return {
     isAllowed,
 
-    flawOf(text) {
+    problemWith(text) {
       if (text.length > maxLength) return `must have at most ${maxLength} characters`
       // The parser drops some of these in silence; a person who reads the URL should see what is called.
       if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return 'must be an http or https URL'
@@ -90,7 +90,7 @@ export function createAddressGuard(allowedHosts: string[]): AddressGuard {
 }
 
 /** What is wrong with one of the allowed hosts ("must …"), or null. */
-export function flawOfAllowedHost(text: string): string | null {
+export function problemWithAllowedHost(text: string): string | null {
   return readPlace(text) === null ? notAPlace : null
 }
 

@@ -11,7 +11,7 @@ import { boundPause, type SendOutcome } from './notifier.js'
 import { keyOf, sign } from './signature.js'
 
 export interface CallbackSettings {
-  /** Each signs; several during rotation. At least one, and `flawOfSecret` finds nothing wrong with it. */
+  /** Each signs; several during rotation. At least one, and `problemWithSecret` finds nothing wrong with it. */
   secrets: string[]
   /** Hosts whose addresses are not checked: `host` or `host:port`. */
   allowedHosts: string[]
@@ -149,7 +149,7 @@ export function createCallback(settings: CallbackSettings): Callback {
 
   return {
     async send(message, stop) {
-      if (guard.flawOf(message.url) !== null) return refusal
+      if (guard.problemWith(message.url) !== null) return refusal
       const progress: Progress = { isFound: guard.isAllowed(new URL(message.url)), isConnected: false }
       try {
         const outcome = await attempt(timeoutMs, stop, (signal) => post(message, signal, progress))

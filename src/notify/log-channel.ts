@@ -19,7 +19,7 @@ const maxShown = 200
 
 /** `hasChats`: there are some that should have taken the message. */
 export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string, hasChats: boolean): void {
-  store.subscribe((committed) => {
+  store.onCommit((committed) => {
     for (const event of committed.events) {
       if (event.type !== 'notified' || event.via !== 'log') continue
       const confirmation = confirmationIn(committed, event.confirmationId!)

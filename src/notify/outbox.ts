@@ -1,7 +1,7 @@
 // The durable outbox: one lane per channel takes the deliveries that are due and writes down what became of each.
 // A crash between sending and writing sends again: at least once, never lost.
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
-import { type Committed, type Due, type Store, StoreUnavailable } from '../store/store.js'
+import { type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
 import { createHealth, type Health, type HealthLog } from './health.js'
 import type { Attempt } from './routing.js'
@@ -46,6 +46,16 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         return clock.now() + storeRetryMs
       }
     })
+
+    /** When the next delivery is due. */
+    async function setAlarm(): Promise<void> {
+      try {
+        alarm.by((await store.deliveries.nextDue(name, -1)) ?? Infinity)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        alarm.by(clock.now() + storeRetryMs)
+      }
+    }
 
     /** Starts what is due and fits; answers when to look again. What does not fit is looked at when a send ends. */
     async function takeDue(): Promise<number | undefined> {
@@ -135,7 +145,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       })
     }
 
-    return { alarm, inFlight }
+    return { alarm, inFlight, setAlarm }
   }
 
   /** Repeats until the database answers. When the service stops, what is known gets one more try. */
@@ -164,12 +174,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     })
   }
 
-  const unsubscribe = store.subscribe(({ writes }: Committed) => {
-    for (const write of writes) {
-      if (write.kind === 'delivery' && write.record.nextAt !== null && baseUrl !== '') {
-        lanes.get(write.record.channel)?.alarm.by(write.record.nextAt)
-      }
-    }
+  const unfollow = store.follow(({ changed }) => {
+    if (baseUrl === '') return
+    const channels = new Set(changed.flatMap((one) => (one.kind === 'delivery' ? one.channel : [])))
+    for (const channel of channels) void lanes.get(channel)?.setAlarm()
   })
 
   return {
@@ -180,7 +188,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
 
     async stop(graceMs) {
       stopped = true
-      unsubscribe()
+      unfollow()
       const timer = setTimeout(() => stopping.abort(), graceMs)
       await Promise.all([...lanes.values()].map(({ alarm }) => alarm.stop()))
       await Promise.all([...lanes.values()].flatMap(({ inFlight }) => [...inFlight.values()]))

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 
 /** What is wrong with a secret ("must …"), or null. Never quotes it. */
-export function flawOfSecret(text: string): string | null {
+export function problemWithSecret(text: string): string | null {
   const [, encoded] = /^whsec_(.*)$/s.exec(text) ?? []
   if (encoded === undefined) return "must begin with 'whsec_'"
   const key = Buffer.from(encoded, 'base64')
@@ -13,8 +13,8 @@ export function flawOfSecret(text: string): string | null {
 }
 
 export function keyOf(secret: string): Buffer {
-  const flaw = flawOfSecret(secret)
-  if (flaw !== null) throw new Error(`a secret for callbacks ${flaw}`)
+  const problem = problemWithSecret(secret)
+  if (problem !== null) throw new Error(`a secret for callbacks ${problem}`)
   return Buffer.from(secret.slice('whsec_'.length), 'base64')
 }
 

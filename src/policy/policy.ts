@@ -47,8 +47,6 @@ export interface Policy {
   windowOf(action: string): string
   /** Whether any rule that might govern this action lets it be whitelisted. */
   mayWhitelist(action: string): boolean
-  /** The longest window of any rate limit, in ms. */
-  longestWindowMs: number
   /** In order, without the built-in ones. */
   rules: readonly Rule[]
 }
@@ -121,7 +119,6 @@ export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Po
     isUnclear: (action) => rules !== null && !isClear(action),
     windowOf: (action) => (isClear(action) ? trimEnd(comparedName(action)) : ''),
     mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
-    longestWindowMs: Math.max(defaults.rate.windowMs, ...(rules ?? []).map(({ limits }) => limits.rate?.windowMs ?? 0)),
     rules: rules ?? [],
   }
 }

@@ -6,12 +6,15 @@ export interface RateLimit {
   windowMs: number
 }
 
-/** What is left of a limit, for one key and now. */
 export interface Quota {
-  allowed: boolean
   remaining: number
   /** Milliseconds until the next slot frees; 0 while none is taken. */
   resetMs: number
+}
+
+/** Of an attempt to take some: whether there was room. */
+export interface Taken extends Quota {
+  allowed: boolean
 }
 
 interface Hits {
@@ -21,7 +24,7 @@ interface Hits {
 
 export class SlidingWindow {
   // Hits are kept this long: no window may be longer.
-  #keptMs: number
+  readonly #keptMs: number
   // In order of the latest hit, so that idle keys gather at the front.
   #keys = new Map<string, Hits>()
 
@@ -29,55 +32,32 @@ export class SlidingWindow {
     this.#keptMs = keptMs
   }
 
-  get keptMs(): number {
-    return this.#keptMs
-  }
-
   get size(): number {
     return this.#keys.size
   }
 
   /** Takes a slot if one is free, or several if all of them are. */
-  take(key: string, now: number, limit: RateLimit, count = 1): Quota {
+  take(key: string, now: number, limit: RateLimit, count = 1): Taken {
     this.#forgetIdle(now)
-    const quota = this.peek(key, now, limit, count)
-    if (!quota.allowed) return quota
+    const found = this.peek(key, now, limit, count)
+    if (!found.allowed) return found
     for (let taken = 0; taken < count; taken++) this.#add(key, now)
-    const isFirst = quota.remaining === limit.max
+    const isFirst = found.remaining === limit.max
     return {
       allowed: true,
-      remaining: quota.remaining - count,
-      resetMs: isFirst ? limit.windowMs : quota.resetMs,
+      remaining: found.remaining - count,
+      resetMs: isFirst ? limit.windowMs : found.resetMs,
     }
   }
 
-  /** The quota of the key, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
-  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Quota {
+  /** How the key stands, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
+  peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Taken {
     const hits = this.#current(key, now)
     const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
     const used = hits === undefined ? 0 : hits.times.length - first
     const missing = Math.min(used, Math.max(1, used + count - max))
     const resetMs = used === 0 ? 0 : hits!.times[first + missing - 1]! + windowMs - now
     return { allowed: used + count <= max, remaining: Math.max(0, max - used), resetMs }
-  }
-
-  /** Keeps hits longer from now on. The earlier ones, up to and including `until`, are given, oldest first. */
-  lengthen(keptMs: number, until: number, earlier: Iterable<{ key: string; at: number }>): void {
-    if (keptMs <= this.#keptMs) return
-    this.#keptMs = keptMs
-    const known = this.#keys
-    this.#keys = new Map()
-    for (const { key, at } of earlier) this.#add(key, at)
-    for (const [key, { times }] of known) for (const at of times) if (at > until) this.#add(key, at)
-  }
-
-  /** Returns a slot that was taken at `at` and came to nothing. */
-  giveBack(key: string, at: number): void {
-    const hits = this.#keys.get(key)
-    if (hits === undefined) return
-    const index = hits.times.lastIndexOf(at)
-    if (index >= hits.first) hits.times.splice(index, 1)
-    if (count(hits) === 0) this.#keys.delete(key)
   }
 
   #add(key: string, at: number): void {
@@ -109,10 +89,6 @@ export class SlidingWindow {
       this.#keys.delete(key)
     }
   }
-}
-
-function count(hits: Hits): number {
-  return hits.times.length - hits.first
 }
 
 /** The place of the first hit after this time. */

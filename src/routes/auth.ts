@@ -5,7 +5,6 @@ import { anyone, type Caller, type KeyHolder, localOwner, may, type Permission }
 import { type Actor, textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
-import { createBudget } from '../policy/budget.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { Problem, problemOf } from './errors.js'
@@ -21,9 +20,6 @@ declare module 'fastify' {
     keyId: string | null
   }
 }
-
-/** Refused attempts that are looked into and recorded, per address or name. More are refused unseen. */
-const refusals = { max: 30, windowMs: 60_000 }
 
 /** To a caller before there is a key, or after all were lost with the database. */
 export const noKeyYet =
@@ -55,7 +51,6 @@ export function authenticate(
   onLimited: () => void,
 ): Auth {
   const { people, openMode } = service
-  const budget = createBudget(refusals)
   app.decorateRequest('caller')
   app.decorateRequest('keyId', null)
   app.addHook('onRoute', ({ url, config }) => {
@@ -112,16 +107,12 @@ export function authenticate(
     const { method, ip, routeOptions, params } = request
     const where = { address: ip, method, route: routeOptions.url ?? 'unknown' }
     const { id = target.id ?? null } = params as { id?: string }
-    const spent = budget.take(who, service.now())
-    if (spent.kind === 'within') {
-      await service.recordRefusal(refusal, { actor, via: target.via, id }, where)
-      return problemOf(refusal)
-    }
+    const full = await service.recordRefusal(refusal, { actor, via: target.via, id }, where, who)
+    if (full === null) return problemOf(refusal)
     onLimited()
-    const seconds = Math.max(1, Math.ceil(spent.resetMs / 1000))
+    const seconds = Math.max(1, Math.ceil(full.resetMs / 1000))
     const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
     const limited = refuse('guess_limited', sentence, { retry_after_seconds: seconds })
-    if (spent.isNews) await service.recordRefusal(limited, { actor, via: target.via, id }, where)
     return problemOf(limited)
   }
 

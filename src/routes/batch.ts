@@ -3,6 +3,7 @@ import type { ZodError } from 'zod'
 import type { Caller } from '../access/role.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import type { Approver } from '../service/decide.js'
+import { type Authority, authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Asked, Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
@@ -67,7 +68,9 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
       const { id: requestId, body, caller } = request
       countAs(request, body.decisions.length)
       const approver = approverOf(caller, body.decided_by)
-      const decided = await Promise.allSettled(body.decisions.map((item) => decideOne(item, approver, requestId)))
+      const decided = await Promise.allSettled(
+        body.decisions.map((item) => decideOne(item, approver, authorityOf(caller), requestId)),
+      )
       const [first] = decided
       // What went wrong for all of them is an answer to the request; else some stand, and must be told.
       if (first?.status === 'rejected' && decided.every(({ status }) => status === 'rejected')) throw first.reason
@@ -80,7 +83,12 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     },
   )
 
-  async function decideOne(item: unknown, approver: Approver, requestId: string): Promise<Result> {
+  async function decideOne(
+    item: unknown,
+    approver: Approver,
+    authority: Authority,
+    requestId: string,
+  ): Promise<Result> {
     const read = requests.decision.safeParse(item)
     if (!read.success) {
       const id = idOf(item)
@@ -88,7 +96,15 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     }
     const { id, verdict, reason, typed_action } = read.data
     const typed = typed_action ?? null
-    const decision = { verdict, reason: textOrNull(reason), remember: null, typed, approver, via: 'http' as const }
+    const decision = {
+      verdict,
+      reason: textOrNull(reason),
+      remember: null,
+      typed,
+      approver,
+      authority,
+      via: 'http' as const,
+    }
     const result = await service.decide(id, decision)
     if (isRefusal(result)) return { id, ...problemResult(problemOf(result), requestId) }
     return { id, status_code: 200, body: decisionView(result.confirmation) }

@@ -5,9 +5,10 @@ import type { z } from 'zod'
 import { type Caller, nameOf } from '../access/role.js'
 import type { Approved } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
+import type { Quota, RateLimit } from '../policy/window.js'
 import type { Acted, Remember } from '../service/decide.js'
+import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
-import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted } from './errors.js'
 import type { Auth } from './auth.js'
@@ -173,6 +174,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
         remember: remember === undefined ? null : readRemember(remember),
         typed: typed_action ?? null,
         approver: approverOf(caller, approver),
+        authority: authorityOf(caller),
         via: 'http' as const,
       }
       const { confirmation, grant } = granted(await service.decide(params.id, decision))
@@ -202,6 +204,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
         remember: null,
         typed: null,
         approver: approverOf(caller, denier),
+        authority: authorityOf(caller),
         via: 'http' as const,
       }
       const { confirmation } = granted(await service.decide(params.id, decision))
@@ -309,7 +312,7 @@ interface Submitting {
  */
 function announceRate(
   reply: FastifyReply,
-  { max, windowMs, remaining, resetMs }: Omit<Submitted['rate'], 'allowed'>,
+  { max, windowMs, remaining, resetMs }: Quota & RateLimit,
   caller: Caller,
 ): void {
   void reply.header('ratelimit-policy', `"action";q=${max};w=${windowMs / 1000}`)

@@ -6,6 +6,7 @@ import { actorOf, type Caller } from '../access/role.js'
 import { textOf, unknownActor } from '../core/actor.js'
 import { refuse } from '../core/refusal.js'
 import type { By } from '../service/people.js'
+import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
@@ -155,7 +156,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
 
 function byOf(caller: Caller): By {
   const actor = actorOf(caller, 'api')
-  return { actor, via: actor.kind === 'local' ? 'local' : 'http' }
+  return { actor, via: actor.kind === 'local' ? 'local' : 'http', authority: authorityOf(caller) }
 }
 
 function keyView(key: Key, now: number) {

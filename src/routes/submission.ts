@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import { actorOf, type Caller } from '../access/role.js'
 import { textOf } from '../core/actor.js'
 import type { Approved, Confirmation } from '../core/model.js'
+import { authorityOf } from '../service/settle.js'
 import type { Asked } from '../service/submit.js'
 import { Problem } from './errors.js'
 import { problemWithKey, type submitBody } from './requests.js'
@@ -24,7 +25,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, c
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
-  return { submission, key, by }
+  return { submission, key, by, authority: authorityOf(caller) }
 }
 
 /** The Idempotency-Key, which the draft wants in quotes and most clients send without. */

@@ -1,6 +1,7 @@
 // /whitelist: the grants that let an action pass without asking.
 import { actorOf } from '../access/role.js'
 import { canonical } from '../core/json.js'
+import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import type { Cursors } from './cursor.js'
@@ -61,6 +62,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         maxUses: body.max_uses ?? null,
         reason: body.reason?.trim() || null,
         by: actorOf(caller, nameOr(body.granted_by, 'api')),
+        authority: authorityOf(caller),
       }
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
@@ -82,7 +84,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     },
     async ({ params, body, caller }) => {
       const by = actorOf(caller, nameOr(body?.revoked_by, 'api'))
-      const { grant } = granted(await service.revoke(params.id, by, 'http'))
+      const { grant } = granted(await service.revoke(params.id, by, authorityOf(caller), 'http'))
       return grantView(grant)
     },
   )

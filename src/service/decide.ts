@@ -17,14 +17,14 @@ import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
 import { keyReused } from './idempotency.js'
 import { only, type Present } from './present.js'
-import { type Attempt, rejection, replaceInTime, settle, unknown } from './settle.js'
+import { type Authority, authorityOf, type Proposal, rejection, replaceInTime, settle, unknown } from './settle.js'
 
 export interface DecideDeps {
   store: Store
   present: Present
   grants: Grants
   hide: Hide
-  openMode: Pick<OpenMode, 'isOpen' | 'counted'>
+  openMode: Pick<OpenMode, 'counted'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -38,6 +38,7 @@ export interface Decision {
   remember: Remember | null
   typed: string | null
   approver: Approver
+  authority: Authority
   via: Via
 }
 
@@ -84,40 +85,39 @@ interface Deed {
 }
 
 export function createDecide({ store, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
-  /** `actor` does this, which takes open mode if they are not verified. */
   function change<T>(
     id: string,
-    actor: Actor,
-    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+    authority: Authority,
+    rule: (found: Confirmation, now: number) => Proposal<T> | Promise<Proposal<T>>,
   ) {
-    const attempt = async () => {
+    const propose = async () => {
       const { found, now } = await present(() => store.confirmations.get(id), only)
       return found === undefined ? { answer: unknown(id) } : rule(openMode.counted(found), now)
     }
-    return settle<T>(store, attempt, isVerified(actor) ? undefined : openMode.isOpen)
+    return settle<T>(store, authority, propose)
   }
 
   function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(id, decision.approver.by, (found, now) => prepare(found, decision, now))
+    return change<Decided>(id, decision.authority, (found, now) => prepare(found, decision, now))
   }
 
   /** The same by a link, which is spent with it. */
   function decideByLink({ hash, confirmationId }: Link, decision: Decision): Promise<Decided | Refusal> {
-    return change<Decided>(confirmationId, decision.approver.by, async (found, now) => {
-      const attempt = await prepare(found, decision, now)
-      if (isRefusal(attempt.answer) || attempt.change === undefined) return attempt
+    return change<Decided>(confirmationId, decision.authority, async (found, now) => {
+      const proposal = await prepare(found, decision, now)
+      if (isRefusal(proposal.answer) || proposal.change === undefined) return proposal
       const link = await store.links.get(hash)
       if (link === undefined || link.usedAt !== null) {
         const sentence = 'This link has been used, and a link is good for one decision.'
         return { answer: refuse('link_used', sentence, { status: 'pending' }) }
       }
       const record = { ...link, version: link.version + 1, usedAt: now }
-      attempt.change.writes.push({ kind: 'link', expect: link.version, record })
-      return attempt
+      proposal.change.writes.push({ kind: 'link', expect: link.version, record })
+      return proposal
     })
   }
 
-  async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Attempt<Decided>> {
+  async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Proposal<Decided>> {
     const { verdict, reason, typed, via } = decision
     const { by, comment } = decision.approver
     const remember = decision.remember === null ? null : remembered(found, decision.remember, by, now)
@@ -136,7 +136,7 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
     const details = isExact ? canonical(JSON.parse(found.details)) : null
     const scope = { action: found.action, sessionKey, requester, when: null, details }
     const { ttlSeconds } = decision.remember
-    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by }
+    const asked = { ...scope, ttlSeconds, maxUses: null, reason, by, authority: decision.authority }
     const prepared = await grants.prepare(asked, now, via, found.id)
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
@@ -221,9 +221,9 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
     id: string,
     caller: Caller,
     via: Via,
-    rule: (found: Confirmation, now: number) => Attempt<T> | Promise<Attempt<T>>,
+    rule: (found: Confirmation, now: number) => Proposal<T> | Promise<Proposal<T>>,
   ) {
-    return change<T>(id, actorOf(caller, ''), (found, now) => {
+    return change<T>(id, authorityOf(caller), (found, now) => {
       if (isOwn(caller, found)) return rule(found, now)
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
       const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)

@@ -2,7 +2,7 @@
 import type { OpenMode } from '../access/open-mode.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { isVerified, type Voter } from '../core/actor.js'
+import type { Voter } from '../core/actor.js'
 import type { Risk, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
 import { isPlain, oddOneOf } from '../policy/name.js'
@@ -18,13 +18,14 @@ import {
   maxExactDetails,
   type Scope,
 } from '../whitelist/grant.js'
-import { type Attempt, rejection, settle } from './settle.js'
+import { type Authority, type Proposal, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
   ttlSeconds: number | null
   maxUses: number | null
   reason: string | null
   by: Voter
+  authority: Authority
 }
 
 /** A grant that may be given: what to write, and the one that stood. */
@@ -45,7 +46,7 @@ export function createGrants(
 ) {
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
-    const attempt = async () => {
+    const propose = async () => {
       const now = clock.now()
       const prepared = await prepare(asked, now, via, null)
       if ('answer' in prepared) return prepared
@@ -54,15 +55,11 @@ export function createGrants(
       if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
       return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
     }
-    return settle<{ grant: Grant; created: boolean }>(
-      store,
-      attempt,
-      isVerified(asked.by) ? undefined : openMode.isOpen,
-    )
+    return settle<{ grant: Grant; created: boolean }>(store, asked.authority, propose)
   }
 
-  async function revoke(id: string, by: Voter, via: Via): Promise<{ grant: Grant } | Refusal> {
-    const attempt = async (): Promise<Attempt<{ grant: Grant }>> => {
+  async function revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal> {
+    const propose = async (): Promise<Proposal<{ grant: Grant }>> => {
       const standing = await store.grants.get(id)
       if (standing === undefined || standing.revokedAt !== null) {
         return {
@@ -79,7 +76,7 @@ export function createGrants(
         answer: { grant: record },
       }
     }
-    return settle<{ grant: Grant }>(store, attempt, isVerified(by) ? undefined : openMode.isOpen)
+    return settle<{ grant: Grant }>(store, authority, propose)
   }
 
   /** What giving it would write, or the attempt that ends in a refusal. */
@@ -88,7 +85,7 @@ export function createGrants(
     now: number,
     via: Via,
     confirmationId: string | null,
-  ): Promise<Prepared | Attempt<never>> {
+  ): Promise<Prepared | Proposal<never>> {
     const { action, sessionKey, requester, when, details, reason, by } = asked
     if (!policy().mayWhitelist(action)) {
       const risk = isHighRisk(action) ? 'high' : 'normal'
@@ -137,7 +134,7 @@ export function refuseGrant(
   risk: Risk,
   sessionKey: string | null,
   attempt: Parameters<typeof rejection>[1],
-): Attempt<never> {
+): Proposal<never> {
   const why = isPlain(action) ? 'is a high-risk action' : `has ${oddOneOf(action)} in it and so counts as high-risk`
   const answer =
     risk === 'high'

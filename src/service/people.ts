@@ -11,8 +11,8 @@ import type { Actor } from '../core/actor.js'
 import { type ChatName, chatNames, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/skeleton.js'
-import type { Store, Write } from '../store/store.js'
-import { type Attempt, settle } from './settle.js'
+import { type Reference, type Store, StoreUnavailable, type Write } from '../store/store.js'
+import { type Authority, type Proposal, settle } from './settle.js'
 
 /** Somebody, and their ids in chats: null for none; what is left out stays as it is. */
 export interface NewPerson {
@@ -34,40 +34,54 @@ export interface MadeKey {
 export interface By {
   actor: Actor
   via: Via
+  /** None: it is the service itself, or the database's owner. */
+  authority?: Authority
 }
 
 export type People = ReturnType<typeof createPeople>
 
 /** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: it may be in open mode. */
 export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
-  const people = new Map<string, Person>()
-  /** Names by what they come down to, which takes long to find out. */
-  const bySkeleton = new Map<string, string>()
-  const keys = new Map<string, Key>()
-  const openMode = createOpenMode(mayBeOpen, store.hadKeys, () => keys.size > 0)
-  let turn: Promise<unknown> = Promise.resolve()
-
-  /** A name is compared with all there are, and no version tells that there is a new one: so one after the other. */
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const mine = turn.then(run, run)
-    turn = mine
-    return mine
+  const cached = {
+    people: new Map<string, Person>(),
+    /** Names by what they come down to, which takes long to find out. */
+    bySkeleton: new Map<string, string>(),
+    keys: new Map<string, Key>(),
   }
+  const openMode = createOpenMode(mayBeOpen, store.hadKeys, () => current().keys.size > 0)
+  /** Changed by a commit and not read again yet. */
+  const stale: Reference[] = []
 
-  store.subscribe(({ writes }) => {
-    for (const write of writes) {
-      if (write.kind === 'person') meet(write.record)
-      if (write.kind === 'key') learn(write.record)
+  store.follow(({ changed }) => {
+    for (const one of changed) if (one.kind === 'person' || one.kind === 'key') stale.push(one)
+    try {
+      refresh()
+    } catch (error) {
+      // Whoever asks next tries again, and is told if it fails.
+      if (!(error instanceof StoreUnavailable)) throw error
     }
   })
 
+  function refresh(): void {
+    for (let one = stale[0]; one !== undefined; one = stale[0]) {
+      if (one.kind === 'person') meet(store.people.read(one.id)!)
+      else learn(store.keys.read(one.id)!)
+      stale.shift()
+    }
+  }
+
+  function current() {
+    if (stale.length > 0) refresh()
+    return cached
+  }
+
   function meet(person: Person): void {
-    if (!people.has(person.name)) bySkeleton.set(skeleton(person.name), person.name)
-    people.set(person.name, person)
+    if (!cached.people.has(person.name)) cached.bySkeleton.set(skeleton(person.name), person.name)
+    cached.people.set(person.name, person)
   }
 
   function learn(key: Key): void {
-    keys.set(key.id, key)
+    cached.keys.set(key.id, key)
   }
 
   async function start(): Promise<void> {
@@ -77,7 +91,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Whose key this is; null if it is nobody's, or no longer good. The comparison takes the same time for all. */
   function holderOf(secret: string): KeyHolder | null {
-    const key = keys.get(readKeyId(secret) ?? '')
+    const key = current().keys.get(readKeyId(secret) ?? '')
     const isRight = timingSafeEqual(Buffer.from(hashSecret(secret)), Buffer.from(key?.hash ?? hashSecret('')))
     return key !== undefined && isRight ? holder(key) : null
   }
@@ -89,27 +103,20 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Adds a key, and whom it belongs to if they are new. */
   function addKey(asked: NewKey, by: By): Promise<MadeKey | Refusal> {
-    return inTurn(() =>
-      settle<MadeKey>(store, async () => {
-        const now = clock.now()
-        const made = make(asked, by, now)
-        const person = await preparePerson(asked, by, now)
-        if ('answer' in person) return person
-        if (!openMode.doesCount(by.actor)) {
-          return { answer: refuse('unauthorized', 'There is a key by now, and making another takes one.') }
-        }
-        openMode.close()
-        return {
-          answer: made,
-          undo: openMode.reopen,
-          change: {
-            writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
-            // Somebody who is new and known by nothing else is told of with the key.
-            events: [audit.keyAdded(made.key, signed(by, now)), ...(isKnown(person) ? person.events : [])],
-          },
-        }
-      }),
-    )
+    return settle<MadeKey>(store, by.authority ?? null, async () => {
+      const now = clock.now()
+      const made = make(asked, by, now)
+      const person = await preparePerson(asked, by, now)
+      if ('answer' in person) return person
+      return {
+        answer: made,
+        change: {
+          writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
+          // Somebody who is new and known by nothing else is told of with the key.
+          events: [audit.keyAdded(made.key, signed(by, now)), ...(isKnown(person) ? person.events : [])],
+        },
+      }
+    })
   }
 
   /** A key to everything, for a name that nobody has: somebody may be called admin without having a key. */
@@ -122,7 +129,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Nobody else has this name, or one that looks like it. */
   function isFree(name: string): boolean {
-    return !bySkeleton.has(skeleton(name))
+    return !current().bySkeleton.has(skeleton(name))
   }
 
   function make({ name, role, expiresInMs }: NewKey, { actor }: By, now: number): MadeKey {
@@ -134,8 +141,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Revoking again changes nothing and is no mistake. */
   function revokeKey(id: string, by: By): Promise<{ key: Key } | Refusal> {
-    return settle<{ key: Key }>(store, async () => {
-      const key = keys.get(id)
+    return settle<{ key: Key }>(store, by.authority ?? null, async () => {
+      const key = current().keys.get(id)
       if (key === undefined) return { answer: unknownKey(id) }
       if (key.revokedAt !== null) return { answer: { key } }
       const now = clock.now()
@@ -152,8 +159,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** A new key in the old one's place, which stays good for `overlapMs`. */
   function rotateKey(id: string, overlapMs: number, by: By): Promise<(MadeKey & { old: Key }) | Refusal> {
-    return settle<MadeKey & { old: Key }>(store, async () => {
-      const old = keys.get(id)
+    return settle<MadeKey & { old: Key }>(store, by.authority ?? null, async () => {
+      const old = current().keys.get(id)
       if (old === undefined) return { answer: unknownKey(id) }
       const now = clock.now()
       const state = stateOf(old, now)
@@ -186,30 +193,28 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Names somebody, or sets by which ids the chats know them. */
   function setPerson(asked: NewPerson, by: By) {
-    return inTurn(() =>
-      settle<{ person: Person }>(store, async () => {
-        const prepared = await preparePerson(asked, by, clock.now())
-        if ('answer' in prepared) return prepared
-        const { person, writes, events } = prepared
-        const [first, ...rest] = events
-        return { answer: { person }, ...(first === undefined ? {} : { change: { writes, events: [first, ...rest] } }) }
-      }),
-    )
+    return settle<{ person: Person }>(store, by.authority ?? null, async () => {
+      const prepared = await preparePerson(asked, by, clock.now())
+      if ('answer' in prepared) return prepared
+      const { person, writes, events } = prepared
+      const [first, ...rest] = events
+      return { answer: { person }, ...(first === undefined ? {} : { change: { writes, events: [first, ...rest] } }) }
+    })
   }
 
   async function preparePerson(
     asked: NewPerson,
     by: By,
     now: number,
-  ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Attempt<never>> {
+  ): Promise<{ person: Person; writes: Write[]; events: audit.NewEvent[] } | Proposal<never>> {
     const { name } = asked
-    const standing = people.get(name)
-    const alike = standing === undefined ? bySkeleton.get(skeleton(name)) : undefined
+    const standing = current().people.get(name)
+    const alike = standing === undefined ? current().bySkeleton.get(skeleton(name)) : undefined
     if (alike !== undefined) {
       return { answer: refuse('name_taken', `'${name}' looks like '${alike}', who exists. Choose another name.`) }
     }
     const identities = identitiesOf(asked, standing)
-    for (const other of people.values()) {
+    for (const other of current().people.values()) {
       if (other.name !== name && other.identities.some((one) => identities.some((wanted) => isSame(one, wanted)))) {
         return { answer: refuse('name_taken', `The chat id belongs to '${other.name}'; one person has one.`) }
       }
@@ -226,12 +231,12 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   }
 
   function byIdentity(wanted: ChatIdentity): Person | undefined {
-    return [...people.values()].find(({ identities }) => identities.some((one) => isSame(one, wanted)))
+    return [...current().people.values()].find(({ identities }) => identities.some((one) => isSame(one, wanted)))
   }
 
   /** Whether they may decide without showing a key: not once all keys that allow it are gone. */
   function mayDecide(name: string): boolean {
-    const own = [...keys.values()].filter(({ person }) => person === name)
+    const own = [...current().keys.values()].filter(({ person }) => person === name)
     const now = clock.now()
     return own.length === 0 || own.some((key) => stateOf(key, now) === 'live' && may(key, 'decide'))
   }
@@ -239,11 +244,11 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
   return {
     start,
     openMode,
-    hasKeys: () => keys.size > 0,
+    hasKeys: () => current().keys.size > 0,
     holderOf,
     /** Whether a key that was good is good still. */
     holderOfKey: (id: string) => {
-      const key = keys.get(id)
+      const key = current().keys.get(id)
       return key === undefined ? null : holder(key)
     },
     addKey,
@@ -253,8 +258,8 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     setPerson,
     byIdentity,
     mayDecide,
-    people: () => [...people.values()],
-    keys: () => [...keys.values()].sort((a, b) => a.createdAt - b.createdAt),
+    people: () => [...current().people.values()],
+    keys: () => [...current().keys.values()].sort((a, b) => a.createdAt - b.createdAt),
   }
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.js'
 import { endUnfinished } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import type { Copy, Found, Replaced } from '../store/sqlite/restore.js'
-import type { Change, Store } from '../store/store.js'
+import { type Change, isCommitted, type Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { createPeople, type MadeKey } from './people.js'
 import { liveGrants } from './setback.js'
@@ -70,7 +70,7 @@ async function endConfirmations(store: Store, now: number): Promise<void> {
     await Promise.all(unfinished.map((one) => commit(store, end(one, now))))
   }
   const { unclaimed, claimed } = await store.confirmations.countExecutions()
-  if (unclaimed + claimed > 0 || (await store.confirmations.pendingDigests()).length > 0)
+  if (unclaimed + claimed > 0 || (await store.confirmations.nextDue()) !== undefined)
     throw new Error('not everything was ended')
 }
 
@@ -101,5 +101,5 @@ function signature(at: number): audit.Signature {
 }
 
 async function commit(store: Store, change: Change): Promise<void> {
-  if ((await store.commit(change)) === 'conflict') throw new Error('somebody else writes to the copy')
+  if (!isCommitted(await store.commit(change))) throw new Error('somebody else writes to the copy')
 }

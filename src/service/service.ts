@@ -4,10 +4,11 @@ import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import type { Actor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
-import type { Refusal } from '../core/refusal.js'
+import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { RateLimit } from '../policy/window.js'
-import type { Cursor, EventFilter } from '../store/store.js'
+import type { Change, Cursor, EventFilter } from '../store/store.js'
+import { createBudget } from './budget.js'
 import { createDecide, type DecideDeps } from './decide.js'
 import { createGrants } from './grants.js'
 import { createHide } from './hide.js'
@@ -15,7 +16,6 @@ import { createLinks } from './links.js'
 import { createPeople } from './people.js'
 import { createPresent } from './present.js'
 import { createRead } from './read.js'
-import { rejection } from './settle.js'
 import { keepEnded } from './setback.js'
 import { createSubmit, type SubmitDeps } from './submit.js'
 import { createSweep } from './sweep.js'
@@ -27,7 +27,7 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'openMode' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another. */
   rateLimit: RateLimit
   rules: LoadedRules | null
@@ -49,9 +49,8 @@ export function createService(deps: ServiceDeps) {
   const { counted } = openMode
   const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
   const grants = createGrants(store, clock, newId, () => policy, openMode)
-  const submitDeps = { ...deps, openMode, grants, policy: () => policy }
-  const { start: startSubmitting, readBack, ...submitting } = createSubmit(submitDeps)
-  const hide = createHide(store, clock)
+  const recordWithin = createBudget(store, clock)
+  const hide = createHide(clock, recordWithin)
 
   const noteRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
@@ -67,14 +66,13 @@ export function createService(deps: ServiceDeps) {
     /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
     async start(): Promise<{ expired: number; pending: number; unsent: number }> {
       await startPeople()
-      await startSubmitting()
       const expired = await startSweeping()
       if (deps.rules !== null) await noteRules(deps.rules)
       const { count } = await store.confirmations.countPending(clock.now())
       return { expired, pending: count, unsent: await store.deliveries.countUndelivered() }
     },
     stop,
-    ...submitting,
+    ...createSubmit({ ...deps, grants, policy: () => policy }),
     ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
     ...createDecide({ ...deps, present, grants, hide, openMode }),
     ...createLinks(store, clock, chance),
@@ -86,20 +84,26 @@ export function createService(deps: ServiceDeps) {
     /** From now on these rules govern what is submitted, once that is on record. */
     async useRules(loaded: LoadedRules): Promise<void> {
       await noteRules(loaded)
-      const next = createPolicy(loaded.rules, { rate: rateLimit })
-      await readBack(next.longestWindowMs)
-      policy = next
+      policy = createPolicy(loaded.rules, { rate: rateLimit })
     },
     policy: () => policy,
-    /** Records what was refused before any verb was reached. `id` is that of a confirmation, if it was about one. */
+    /**
+     * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it
+     * was about one. Null: it is recorded; else when there is room in the budget.
+     */
     async recordRefusal(
       refusal: Refusal,
-      { id, ...attempt }: { actor: Actor; via: Via; id: string | null },
+      { id, actor, via }: { actor: Actor; via: Via; id: string | null },
       about: Attempted,
-    ): Promise<void> {
+      who: string,
+    ): Promise<{ resetMs: number } | null> {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
-      const change = rejection(refusal, { ...attempt, confirmationId, at: clock.now() }, about)
-      if (change !== undefined) await store.commit(change)
+      const attempt = { actor, via, confirmationId, at: clock.now() }
+      const rejected = (code: RefusalCode): Change => ({
+        writes: [],
+        events: [audit.rejected(refuse(code, ''), attempt, about)],
+      })
+      return recordWithin(`refused ${who}`, rejected(refusal.refused), () => rejected('guess_limited'))
     },
     /** Those that stand. A page may be short: what anyone gave counts in open mode alone. */
     async grants(limit: number, after: Cursor | null) {

@@ -3,7 +3,7 @@
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { system } from '../core/actor.js'
-import type { Change, Cursor, Page, Store } from '../store/store.js'
+import { type Change, type Cursor, isCommitted, type Page, type Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 
 const reason = 'it had ended before the clock was set back'
@@ -32,7 +32,7 @@ export async function keepEnded(store: Store, clock: Clock): Promise<void> {
     ],
     events: [first, ...rest],
   }
-  if ((await store.commit(change)) === 'conflict') throw new Error('somebody else writes to the database')
+  if (!isCommitted(await store.commit(change))) throw new Error('somebody else writes to the database')
 }
 
 /** The grants that stand at this time, all of them. */

@@ -1,49 +1,67 @@
 // The one loop behind every verb, and the changes that several verbs make.
+import type { Caller } from '../access/role.js'
 import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/routing.js'
-import type { Change, Store } from '../store/store.js'
+import { type Change, type Committed, isCommitted, type Requirement, type Store, type Unmet } from '../store/store.js'
 
 /** One round of a verb: what to answer once the change, if there is one, is on disk. */
-export interface Attempt<T> {
+export interface Proposal<T> {
   answer: T | Refusal
   change?: Change | undefined
-  /** Gives back what the attempt took. */
-  undo?: () => void
+}
+
+/** By what right somebody acts, which must last until the commit: a key, or open mode. Null: what needs neither. */
+export type Authority = Extract<Requirement, { kind: 'key_live' | 'no_keys' }> | null
+
+export function authorityOf(caller: Caller): Authority {
+  if ('keyId' in caller) return { kind: 'key_live', keyId: caller.keyId }
+  return caller.role === null ? { kind: 'no_keys' } : null
 }
 
 /** Each round that is lost was won by another, so this many may change one thing at the same time. */
 const maxRounds = 200
 
 /**
- * Read, apply a pure rule, commit; after losing a race, read again. An answer without a change is only an answer. What a
- * lost or failed attempt took is given back. `isLetIn` is asked last, right before each commit: whoever could do this only
- * because everyone could, cannot once there is a key.
+ * Read, apply a pure rule, commit; after losing a race, read again, knowing which requirement was not met, if it was that. An
+ * answer without a change is only an answer.
  */
 export async function settle<T>(
   store: Store,
-  attempt: () => Promise<Attempt<T>>,
-  isLetIn: () => boolean = () => true,
+  authority: Authority,
+  propose: (unmet: Unmet | null) => Promise<Proposal<T>>,
 ): Promise<T | Refusal> {
+  return (await settleFully(store, authority, propose)).answer
+}
+
+/** The same, with what was committed. */
+export async function settleFully<T>(
+  store: Store,
+  authority: Authority,
+  propose: (unmet: Unmet | null) => Promise<Proposal<T>>,
+): Promise<{ answer: T | Refusal; committed: Committed | null }> {
+  let unmet: Unmet | null = null
   for (let round = 0; round < maxRounds; round++) {
-    const { answer, change, undo } = await attempt()
-    if (change === undefined) return answer
-    if (!isLetIn()) {
-      undo?.()
-      return refuse('unauthorized', 'A key is asked for by now; nothing was done. Send this again with one.')
-    }
-    try {
-      if ((await store.commit(change)) !== 'conflict') return answer
-    } catch (error) {
-      undo?.()
-      throw error
-    }
-    undo?.()
+    const { answer, change } = await propose(unmet)
+    if (change === undefined) return { answer, committed: null }
+    if (authority !== null) change.requires = [authority, ...(change.requires ?? [])]
+    const outcome = await store.commit(change)
+    unmet = null
+    if (outcome === 'conflict') continue
+    if (isCommitted(outcome)) return { answer, committed: outcome }
+    if (outcome.unmet === authority) return { answer: refuse('unauthorized', lost[authority.kind]), committed: null }
+    unmet = outcome
   }
-  return refuse('contended', 'Too many others change this at the moment; nothing was done. Try again.')
+  const sentence = 'Too many others change this at the moment; nothing was done. Try again.'
+  return { answer: refuse('contended', sentence), committed: null }
+}
+
+const lost = {
+  no_keys: 'A key is asked for by now; nothing was done. Send this again with one.',
+  key_live: 'The key of this request is no longer good; nothing was done. Send this again with another.',
 }
 
 /** The record's next state with the event that tells of it; whoever asked to be called back at its end will be. */
@@ -57,7 +75,8 @@ export function replace(found: Confirmation, record: Confirmation, event: audit.
 
 /** The same by somebody's doing, which must come before time changes the record: whoever is told of that is told for good. */
 export function replaceInTime(found: Confirmation, record: Confirmation, event: audit.NewEvent, now: number): Change {
-  return { ...replace(found, record, event, now), before: dueAt(asOf(found, now)) ?? undefined }
+  const due = dueAt(asOf(found, now))
+  return { ...replace(found, record, event, now), requires: due === null ? [] : [{ kind: 'before', at: due }] }
 }
 
 /** Attempts on what is forbidden are on record; mistakes are only answered. */

@@ -1,37 +1,38 @@
-// Submitting: covered by a grant, refused by a limit, or held for a person. Alone or many in one commit, once for each key.
-import type { OpenMode } from '../access/open-mode.js'
+// Submitting: covered by a grant, refused by a limit, or held for a person. Alone or many in one commit, once for each
+// Idempotency-Key. What may stand against it is in gates.ts.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { type ActorOf, isVerified, textOf } from '../core/actor.js'
-import { asOf, hold, resolve } from '../core/confirmation.js'
-import { digestOf, fingerprintOf } from '../core/digest.js'
-import type { ChannelName, Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
-import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { announce, callBack } from '../notify/routing.js'
-import { oddOneOf, plainWords } from '../policy/name.js'
-import type { Governing, Policy } from '../policy/policy.js'
+import { textOf } from '../core/actor.js'
+import { hold } from '../core/confirmation.js'
+import { fingerprintOf } from '../core/digest.js'
+import type { ChannelName, Submission, Via } from '../core/model.js'
+import { isRefusal, type Refusal } from '../core/refusal.js'
+import { announce } from '../notify/routing.js'
+import type { Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
-import { type Quota, type RateLimit, SlidingWindow } from '../policy/window.js'
-import type { Change, Store, Write } from '../store/store.js'
-import { findCover, type Grant } from '../whitelist/grant.js'
-import { createOpen } from './open.js'
-import type { Grants } from './grants.js'
+import type { Quota, RateLimit } from '../policy/window.js'
+import type { Change, Requirement, Unmet, Write } from '../store/store.js'
+import {
+  type Candidate,
+  createGates,
+  type GateDeps,
+  type Known,
+  learn,
+  type Plan as GatePlan,
+  quotaOf,
+  type Requester,
+  type Submitted,
+} from './gates.js'
 import { keyReused } from './idempotency.js'
-import { type Attempt, rejection, settle } from './settle.js'
+import { type Authority, type Proposal, settle, settleFully } from './settle.js'
 
-export interface SubmitDeps {
-  store: Store
+export type { Submitted } from './gates.js'
+
+export interface SubmitDeps extends GateDeps {
   clock: Clock
   newId: () => string
-  policy: () => Policy
-  openMode: Pick<OpenMode, 'isOpen'>
-  grants: Pick<Grants, 'doesCount'>
-  /** How long an approval may be claimed. */
-  approvalMs: number
   /** The channel that is told first. */
   firstChannel: ChannelName
-  /** Why this URL cannot be called back, if so. */
-  flawOfCallback: (url: string) => string | null
 }
 
 /** What an agent asks for; how long it may wait is the rule's to say. */
@@ -41,16 +42,7 @@ export interface Asked {
   key: string | null
   /** Has the requester's name. */
   by: Requester
-}
-
-/** Who submits. */
-export type Requester = ActorOf<'person' | 'agent' | 'local' | 'anyone'>
-
-export interface Submitted {
-  confirmation: Confirmation
-  rate: Quota & RateLimit
-  /** This was asked before, with the same key. */
-  isReplay: boolean
+  authority: Authority
 }
 
 /** A submission under its rule. */
@@ -59,293 +51,136 @@ interface Ruled extends Governing {
   askedSeconds: number | null
   key: string | null
   by: Requester
+  /** Drawn when it is first needed, and kept for the next round unless it might be what was in conflict. */
+  id: string | null
 }
 
-/** What the submissions of one batch have taken so far, before any of it is committed. */
-interface Plan {
-  uses: Map<string, number>
-  keyed: Map<string, { fingerprint: string; submitted: Submitted }>
-  held: Map<string, Confirmation>
+interface Plan extends GatePlan {
+  /** By requester and Idempotency-Key. */
+  records: Map<string, { fingerprint: string; submitted: Submitted }>
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { store, clock, newId, policy, openMode, grants, approvalMs, firstChannel, flawOfCallback } = deps
-  const open = createOpen(store)
-  const window = new SlidingWindow(0)
+  const { store, clock, newId, policy, firstChannel } = deps
+  const gates = createGates(deps)
 
-  async function start(): Promise<void> {
-    await readBack(policy().longestWindowMs)
-    await open.start()
-  }
-
-  /** Which slots of the limits are taken: at the start, and before rules with a longer window apply. */
-  async function readBack(longestWindowMs: number): Promise<void> {
-    const now = clock.now()
-    const until = now - window.keptMs
-    if (longestWindowMs <= window.keptMs) return
-    const asked = await store.confirmations.askedSince(now - longestWindowMs)
-    const hits = asked.map(({ action, at }) => ({ key: windowOf(action), at: Math.min(at, now) }))
-    window.lengthen(
-      longestWindowMs,
-      until,
-      hits.filter(({ at }) => at <= until),
-    )
-  }
-
-  function windowOf(action: string): string {
-    return policy().windowOf(action)
-  }
-
-  function submit(asked: Asked, via: Via): Promise<Submitted | Refusal> {
+  /** `rate` is how the limit per action stands. */
+  async function submit(asked: Asked, via: Via): Promise<(Submitted & { rate: Quota & RateLimit }) | Refusal> {
     const ruled = rule(asked)
-    const isLetIn = isVerified(asked.by) ? undefined : openMode.isOpen
-    if (ruled.key === null && !ruled.limits.mergesIdentical) {
-      return settle(store, () => propose(ruled, via, emptyPlan), isLetIn)
-    }
-    return inTurn([ruled], () => settle(store, () => plan(ruled, via, createPlan()), isLetIn))
+    const known = createKnown()
+    const { answer, committed } = await settleFully<Submitted>(store, asked.authority, (unmet) => {
+      if (unmet === null) ruled.id = null
+      if (unmet === null && ruled.key === null) return propose(ruled, via, emptyPlan)
+      return plan(ruled, via, createPlan(known, unmet))
+    })
+    if (isRefusal(answer)) return answer
+    const { max, windowMs } = ruled.limits.rate
+    const { remaining, resetMs } = committed?.quotas[0] ?? (await peek(ruled))
+    return { confirmation: answer.confirmation, isReplay: answer.isReplay, rate: { max, windowMs, remaining, resetMs } }
   }
 
   /** Each is judged by itself; what comes of them is one commit. */
   function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
     const everything = all.map(rule)
-    const attempt = async () => {
-      const planned = createPlan()
-      const attempts: Attempt<Submitted>[] = []
-      const undo = () => attempts.forEach((one) => one.undo?.())
-      try {
-        for (const ruled of everything) attempts.push(await plan(ruled, via, planned))
-      } catch (error) {
-        undo()
-        throw error
-      }
-      const answer = attempts.map((one) => one.answer)
-      return { answer, change: merge(attempts.flatMap(({ change }) => change ?? [])), undo }
-    }
-    const isLetIn = all.every(({ by }) => isVerified(by)) ? undefined : openMode.isOpen
-    return inTurn(everything, () => settle(store, attempt, isLetIn))
+    const known = createKnown()
+    return settle(store, all[0]!.authority, async (unmet) => {
+      const planned = createPlan(known, unmet)
+      if (unmet === null) for (const ruled of everything) ruled.id = null
+      const proposals: Proposal<Submitted>[] = []
+      for (const ruled of everything) proposals.push(await plan(ruled, via, planned))
+      const answer = proposals.map((one) => one.answer)
+      return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])) }
+    })
   }
 
   function rule({ submission: asked, key, by }: Asked): Ruled {
     const governing = policy().govern(asked.action, asked.details)
     const { timeoutSeconds: askedSeconds } = asked
     const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
-    return { ...governing, key, by, askedSeconds, submission: { ...asked, timeoutSeconds } }
+    const { terms, limits } = governing
+    return { terms, limits, key, by, askedSeconds, id: null, submission: { ...asked, timeoutSeconds } }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
-  async function plan(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
+  async function plan(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { key } = ruled
-    const turn = key === null ? null : turnOf(ruled, key)
-    const earlier = turn === null ? undefined : (planned.keyed.get(turn) ?? (await recall(ruled, key!)))
-    const fingerprint = turn === null ? '' : fingerprintOf(asAsked(ruled))
+    if (key === null) return note(await propose(ruled, via, planned), planned)
+    // No name holds a NUL.
+    const name = `${textOf(ruled.by)}\0${key}`
+    const earlier = planned.records.get(name) ?? (await recall(ruled.by, key))
+    const fingerprint = fingerprintOf(asAsked(ruled))
     if (earlier !== undefined) {
+      const { confirmation } = earlier.submitted
       const isSame = earlier.fingerprint === fingerprint
-      return {
-        answer: isSame ? { ...earlier.submitted, isReplay: true } : keyReused(earlier.submitted.confirmation.id),
-      }
+      return { answer: isSame ? { confirmation, isReplay: true } : keyReused(confirmation.id) }
     }
-    const attempt = await propose(ruled, via, planned)
-    const { answer, change } = attempt
-    if (isRefusal(answer) || change === undefined) return attempt
-    for (const write of change.writes) {
-      if (write.kind === 'use') planned.uses.set(write.grantId, (planned.uses.get(write.grantId) ?? 0) + write.count)
-      if (write.kind === 'confirmation') planned.held.set(write.record.id, write.record)
-    }
-    if (turn !== null) {
-      planned.keyed.set(turn, { fingerprint, submitted: answer })
-      const { id: confirmationId } = answer.confirmation
-      const at = clock.now()
-      change.writes.push({
-        kind: 'idempotency',
-        record: { caller: ruled.by, key: key!, fingerprint, confirmationId, at },
-      })
-    }
-    return attempt
+    const proposal = note(await propose(ruled, via, planned), planned)
+    const { answer, change } = proposal
+    if (isRefusal(answer) || change === undefined) return proposal
+    planned.records.set(name, { fingerprint, submitted: answer })
+    const { id: confirmationId } = answer.confirmation
+    change.writes.push({
+      kind: 'idempotency',
+      record: { caller: ruled.by, key, fingerprint, confirmationId, at: clock.now() },
+    })
+    return proposal
   }
 
-  /** What a submission changes: whitelist first, then what wears people down, then the rate limit. */
-  async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Attempt<Submitted>> {
+  /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
+  async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { submission, by, terms, limits } = ruled
-    const { action, callbackUrl } = submission
-    const flaw = callbackUrl === null ? null : flawOfCallback(callbackUrl)
-    if (flaw !== null) return { answer: refuse('callback_refused', `Field 'callback_url' ${flaw}`) }
-    if (policy().isUnclear(action)) return { answer: unclear(action) }
     const now = clock.now()
-    const held = hold(submission, newId(), now, terms)
-    const grant = await findGrant(ruled, planned, now)
-    if (grant !== undefined) return cover(ruled, held, grant, via)
-    const worn = await againstFatigue(ruled, held, via, planned)
-    if (worn !== null) return worn
-    // From here to the place that is taken there is no pause, in which others might take it too.
-    const full = whenFull(ruled, held, via)
-    if (full !== null) return full
-    const rate = window.take(windowOf(action), now, limits.rate)
-    if (!rate.allowed) {
-      const refusal = tooMany(rate, limits.rate)
-      const event = audit.rateLimited(submission, refusal.extra, { actor: by, at: now, via })
-      return { change: { writes: [], events: [event] }, answer: refusal }
+    const held = hold(submission, (ruled.id ??= newId()), now, terms)
+    const one: Candidate = { submission, by, terms, limits, held, via }
+    const requires: Requirement[] = []
+    for (const gate of gates) {
+      const answered = gate.answer(one, planned)
+      const proposal = answered instanceof Promise ? await answered : answered
+      if (proposal !== null) return proposal
+      const requirement = gate.requires?.(one, planned) ?? null
+      if (requirement !== null) requires.push(requirement)
     }
-    open.add(held)
     const notice = announce(held, firstChannel, now)
     return {
       change: {
         writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
         events: [audit.submitted(held, by, via), ...notice.events],
+        requires,
       },
-      answer: { confirmation: held, rate: { ...rate, ...limits.rate }, isReplay: false },
-      undo: () => {
-        open.remove(held)
-        window.giveBack(windowOf(action), now)
-      },
+      answer: { confirmation: held, isReplay: false },
     }
   }
 
-  /** The grant that covers it: none where the rule wants a person every time, nor one of somebody who could not decide this. */
-  async function findGrant({ submission, terms, by }: Ruled, { uses }: Plan, now: number) {
-    if (!terms.mayWhitelist) return undefined
-    const { action, sessionKey, requester, details } = submission
-    const found = await store.grants.covering(action, sessionKey, details, now)
-    const mayDecide = (name: string) =>
-      (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-    const standing = found.filter((grant) => grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)))
-    return findCover(uses.size === 0 ? standing : standing.map((one) => withUses(one, uses)), submission, now)
+  function peek({ submission, limits }: Ruled): Promise<Quota> {
+    return store.quotas.peek(quotaOf(policy(), submission.action), clock.now(), limits.rate)
   }
 
-  function cover({ by, limits: { rate: limit } }: Ruled, held: Pending, grant: Grant, via: Via): Attempt<Submitted> {
-    const { action, createdAt: now } = held
-    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
-    const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
-    if (isRefusal(confirmation)) return { answer: confirmation }
-    return {
-      change: {
-        writes: [
-          { kind: 'confirmation', expect: 'absent', record: confirmation },
-          { kind: 'use', grantId: grant.id, count: 1 },
-          ...callBack(confirmation, now),
-        ],
-        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
-        before: grant.expiresAt ?? undefined,
-      },
-      answer: { confirmation, rate: { ...window.peek(windowOf(action), now, limit), ...limit }, isReplay: false },
-    }
+  async function recall(
+    caller: Requester,
+    key: string,
+  ): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
+    const record = await store.idempotency.get(caller, key)
+    const confirmation = record && (await store.confirmations.get(record.confirmationId))
+    if (record === undefined || confirmation === undefined) return undefined
+    return { fingerprint: record.fingerprint, submitted: { confirmation, isReplay: true } }
   }
 
-  /** The same again while it waits or after it was denied, where the rule minds. */
-  async function againstFatigue(
-    { by, limits }: Ruled,
-    held: Confirmation,
-    via: Via,
-    planned: Plan,
-  ): Promise<Attempt<Submitted> | null> {
-    const { action, digest, createdAt: now } = held
-    if (limits.mergesIdentical) {
-      const waiting = await findAlike(held, planned)
-      if (waiting !== undefined) {
-        const rate = { ...window.peek(windowOf(action), now, limits.rate), ...limits.rate }
-        return {
-          change: { writes: [], events: [audit.repeated(waiting, by, now, via)] },
-          answer: { confirmation: waiting, rate, isReplay: false },
-        }
-      }
-    }
-    if (limits.denialHoldsMs > 0) {
-      const denied = await store.confirmations.lastDenied(digest, now - limits.denialHoldsMs)
-      if (denied !== undefined) {
-        const answer = deniedBefore(denied, limits.denialHoldsMs, now)
-        const attempt = { actor: by, at: now, via, confirmationId: denied.id }
-        return { answer, change: rejection(answer, attempt, { action, digest, session_key: held.sessionKey }) }
-      }
-    }
-    return null
-  }
-
-  /** As much is open as may be, where the rule minds. */
-  function whenFull(
-    { by, limits: { maxOpen } }: Ruled,
-    { action, digest, sessionKey, requester, createdAt: at }: Confirmation,
-    via: Via,
-  ): Attempt<Submitted> | null {
-    if (maxOpen === null || open.countOf(requester) < maxOpen) return null
-    const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
-    const answer = refuse('too_many_open', sentence, { open_limit: maxOpen })
-    const attempt = { actor: by, at, via, confirmationId: null }
-    return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
-  }
-
-  async function findAlike(held: Confirmation, planned: Plan): Promise<Confirmation | undefined> {
-    for (const id of open.alike(held.digest)) {
-      const one = planned.held.get(id) ?? (await store.confirmations.get(id))
-      const isWaiting = one !== undefined && asOf(one, held.createdAt).status === 'pending'
-      if (isWaiting && one.description === held.description) return one
-    }
-    return undefined
-  }
-
-  async function recall(ruled: Ruled, key: string): Promise<{ fingerprint: string; submitted: Submitted } | undefined> {
-    const { limits } = ruled
-    const keyed = await store.idempotency.get(ruled.by, key)
-    const confirmation = keyed && (await store.confirmations.get(keyed.confirmationId))
-    if (keyed === undefined || confirmation === undefined) return undefined
-    const rate = { ...window.peek(windowOf(confirmation.action), clock.now(), limits.rate), ...limits.rate }
-    return { fingerprint: keyed.fingerprint, submitted: { confirmation, rate, isReplay: true } }
-  }
-
-  const turns = new Map<string, Promise<void>>()
-
-  /** Whoever comes with a key that is being used, or asks for the same, waits for that to end, and takes nothing meanwhile. */
-  async function inTurn<T>(all: Ruled[], run: () => Promise<T>): Promise<T> {
-    const names = all.flatMap(turnsOf)
-    if (names.length === 0) return run()
-    const mine = Promise.all(names.flatMap((name) => turns.get(name) ?? [])).then(run)
-    const over = mine.then(
-      () => {},
-      () => {},
-    )
-    names.forEach((name) => turns.set(name, over))
-    try {
-      return await mine
-    } finally {
-      for (const name of names) if (turns.get(name) === over) turns.delete(name)
-    }
-  }
-
-  return { start, readBack, submit, submitAll }
+  return { submit, submitAll }
 }
 
-function unclear(action: string): Refusal {
-  const sentence =
-    `The action's name is not plain: it has ${oddOneOf(action)} in it, and no rule spells it out. Use a name of ` +
-    `${plainWords}, or have a rule name this one exactly, without * and ?.`
-  return refuse('unclear_action', sentence)
+/** What it takes, for those that follow in the same change. */
+function note(proposal: Proposal<Submitted>, { uses, slots, held }: Plan): Proposal<Submitted> {
+  for (const write of proposal.change?.writes ?? []) {
+    if (write.kind === 'use') uses.set(write.grantId, (uses.get(write.grantId) ?? 0) + write.count)
+    if (write.kind === 'confirmation' && write.record.status === 'pending') held.push(write.record)
+  }
+  for (const one of proposal.change?.requires ?? []) {
+    if (one.kind === 'slot') slots.set(one.quota, (slots.get(one.quota) ?? 0) + one.count)
+  }
+  return proposal
 }
 
-function tooMany(rate: Quota, { max, windowMs }: RateLimit) {
-  const seconds = Math.max(1, Math.ceil(rate.resetMs / 1000))
-  const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
-  return refuse('rate_limited', sentence, {
-    max,
-    remaining: rate.remaining,
-    window_seconds: windowMs / 1000,
-    retry_after_seconds: seconds,
-  })
-}
-
-function deniedBefore({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {
-  const { at, reason } = resolution
-  const by = textOf(resolution.by)
-  const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
-  const because = reason === null ? '' : `, because: ${reason}`
-  const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`
-  return refuse('denied_before', sentence, {
-    status: 'denied',
-    id,
-    resolved_by: by,
-    reason,
-    retry_after_seconds: seconds,
-  })
-}
-
-/** Several changes as one, by the earliest deadline. Uses of a grant add up, so that the last one is not given twice. */
+/** Several changes as one. Uses of a grant add up, so that the last one is not given twice; so do slots of one limit. */
 function merge(changes: Change[]): Change | undefined {
   const [first, ...events] = changes.flatMap((change) => change.events)
   if (first === undefined) return undefined
@@ -356,31 +191,32 @@ function merge(changes: Change[]): Change | undefined {
     else writes.push(write)
   }
   for (const [grantId, count] of uses) writes.push({ kind: 'use', grantId, count })
-  const before = Math.min(...changes.map((change) => change.before ?? Infinity))
-  return { writes, events: [first, ...events], ...(before === Infinity ? {} : { before }) }
+  return { writes, events: [first, ...events], requires: addUp(changes.flatMap(({ requires }) => requires ?? [])) }
 }
 
-function createPlan(): Plan {
-  return { uses: new Map(), keyed: new Map(), held: new Map() }
+/** Only neighbours: a slot of another limit on the same quota counts those before it. */
+function addUp(all: Requirement[]): Requirement[] {
+  const requires: Requirement[] = []
+  let last: (Requirement & { kind: 'slot' }) | undefined
+  for (const one of all) {
+    if (one.kind !== 'slot') requires.push(one)
+    else if (last?.quota === one.quota && last.limit === one.limit) last.count += one.count
+    else requires.push((last = { ...one }))
+  }
+  return requires
 }
 
-/** For one alone, which leaves nothing behind for others. */
-const emptyPlan: Plan = createPlan()
-
-function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
-  return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
+function createKnown(): Known {
+  return { quotas: new Map(), pending: new Map() }
 }
 
-/** A requester's key. No name holds a NUL. */
-function turnOf({ by }: Ruled, key: string): string {
-  return `${isVerified(by) ? '' : '?'}${textOf(by)}\0${key}`
+function createPlan(known: Known, unmet: Unmet | null): Plan {
+  if (unmet !== null) learn(known, unmet)
+  return { uses: new Map(), slots: new Map(), held: [], records: new Map(), known }
 }
 
-function turnsOf(ruled: Ruled): string[] {
-  const { submission, key, limits } = ruled
-  const turns = key === null ? [] : [turnOf(ruled, key)]
-  return limits.mergesIdentical ? [...turns, digestOf(submission)] : turns
-}
+/** For one alone, of which nothing is known yet and which leaves nothing behind for others. */
+const emptyPlan: Plan = createPlan(createKnown(), null)
 
 /** What was asked for, whatever the rules make of it: they may change before it is asked again. */
 function asAsked({ submission, askedSeconds }: Ruled): Submission {

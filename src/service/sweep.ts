@@ -1,9 +1,9 @@
 // What time alone does, written down: at the start, when something is due, and before each listing.
 import * as audit from '../audit/event.js'
 import { type Clock, createAlarm } from '../clock.js'
-import { dueAt, overdueAt } from '../core/confirmation.js'
+import { overdueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import { isCommitted, type Store, StoreUnavailable } from '../store/store.js'
 import { replace } from './settle.js'
 
 const batch = 500
@@ -23,18 +23,24 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   })
 
-  store.subscribe(({ writes }) => {
-    for (const write of writes) {
-      if (write.kind === 'confirmation') alarm.by(dueAt(write.record) ?? Infinity)
-    }
+  store.follow(({ changed }) => {
+    if (changed.some(({ kind }) => kind === 'confirmation')) void setAlarm()
   })
+
+  async function setAlarm(): Promise<void> {
+    try {
+      alarm.by((await store.confirmations.nextDue()) ?? Infinity)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      alarm.by(clock.now() + retryMs)
+    }
+  }
 
   /** Answers how many expired while nobody was there to write it down. */
   async function start(): Promise<number> {
     // In one process time never runs back, so what comes from the future was there before.
     const expired = (await settleAll((limit) => store.confirmations.ahead(clock.now(), limit))) + (await sweep())
-    const next = await store.confirmations.nextDue()
-    if (next !== undefined) alarm.by(next)
+    await setAlarm()
     return expired
   }
 
@@ -56,7 +62,7 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
       })
       if (changes.length === 0) return expired
       const results = await Promise.all(changes.map(({ change }) => store.commit(change)))
-      expired += results.filter((result, i) => result !== 'conflict' && changes[i]!.one.resolution === null).length
+      expired += results.filter((result, i) => isCommitted(result) && changes[i]!.one.resolution === null).length
     }
   }
 

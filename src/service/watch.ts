@@ -84,10 +84,8 @@ export function createWatch(store: Store, clock: Clock): Watch {
     if (bells.size === 0) byId.delete(id)
   }
 
-  store.subscribe(({ events }) => {
-    for (const { confirmationId } of events) {
-      if (confirmationId !== null) byId.get(confirmationId)?.forEach((bell) => bell.ring())
-    }
+  store.follow(({ about }) => {
+    if (byId.size > 0) for (const id of about) byId.get(id)?.forEach((bell) => bell.ring())
     toAll.forEach((bell) => bell.ring())
   })
 

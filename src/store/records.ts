@@ -8,6 +8,7 @@ import { type Actor, type ActorKind, isVerified, readActor, textOf } from '../co
 import { dueAt } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
+import { skeleton } from '../core/skeleton.js'
 import {
   type Approved,
   type Confirmation,
@@ -252,6 +253,8 @@ export const people = describe<Person, Omit<Person, 'identities'>>()({
   key: ['name'],
   columns: {
     name: fixed((p) => p.name),
+    // Unique: no two names look alike.
+    skeleton: fixed((p) => skeleton(p.name)),
     created_at: fixed((p) => p.createdAt),
     version: changing((p) => p.version),
   },

@@ -5,6 +5,7 @@ import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { Actor } from '../core/actor.js'
 import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Refused, Status } from '../core/model.js'
+import type { Quota, RateLimit } from '../policy/window.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -22,17 +23,60 @@ export type Write =
   /** Only ever added; a conflict if the caller has used the key before. */
   | { kind: 'idempotency'; record: IdempotencyRecord }
 
+/** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
+export type Requirement =
+  /** The clock has not reached this time when the transaction begins. What begins in time may be on disk a little after it. */
+  | { kind: 'before'; at: number }
+  /** The key is neither revoked nor expired. */
+  | { kind: 'key_live'; keyId: string }
+  /** Open mode: no key was ever made. */
+  | { kind: 'no_keys' }
+  /** `count` more fit into the quota: they are taken with the change. What the same change takes before them counts, too. */
+  | { kind: 'slot'; quota: string; limit: RateLimit; count: number }
+  /** The requester has fewer pending confirmations than this. */
+  | { kind: 'fewer_open'; requester: string; below: number }
+  /** The requester has no pending confirmation of the same digest and description. */
+  | { kind: 'nothing_alike'; requester: string; digest: string; description: string }
+
 /** What happens together or not at all. There is no change without an event. */
 export interface Change {
   writes: Write[]
   events: [NewEvent, ...NewEvent[]]
-  /** Until when it may be made: a conflict if the clock has reached that when its transaction begins. */
-  before?: number | undefined
+  requires?: Requirement[] | undefined
 }
 
 export interface Committed {
   writes: Write[]
   events: AuditEvent[]
+  /** For each slot that the change required, in order: the quota, now that it is taken. */
+  quotas: Quota[]
+}
+
+/** What changes that were committed together have changed, as references: whoever needs the records reads them. */
+export interface Commits {
+  /** The numbers of their first event and of their last. */
+  firstSeq: number
+  lastSeq: number
+  /** The confirmations that their events are about. */
+  about: string[]
+  changed: Reference[]
+}
+
+export type Reference =
+  | { kind: 'confirmation' | 'grant' | 'person' | 'key' | 'link'; id: string }
+  | { kind: 'delivery'; id: string; channel: ChannelName }
+
+/** The first of the change's own requirements that did not hold; for a slot, the quota as it is. */
+export interface Unmet {
+  unmet: Requirement
+  quota: Quota | null
+}
+
+/** `conflict`: another version is stored than a write expects. */
+export type CommitOutcome = Committed | Unmet | 'conflict'
+
+export function isCommitted(outcome: CommitOutcome): outcome is Committed {
+  return outcome !== 'conflict' && !('unmet' in outcome)
 }
 
 export interface ConfirmationFilter {
@@ -93,20 +137,25 @@ export interface Store {
   hadKeys: boolean
 
   /**
-   * Commits the change if every expectation holds. Resolves only when it is on disk, with the events numbered;
-   * `conflict` means that nothing was written. Throws StoreUnavailable when the database cannot be written, and
+   * Commits the change if every expectation and every requirement holds; versions are compared first. Resolves only when it
+   * is on disk, with the events numbered; any other outcome means that nothing was written and no slot taken. Throws StoreUnavailable when the database cannot be written, and
    * OutcomeUnknown when it failed so that nobody can tell; until a later commit or a restart has settled that, so does
    * whoever reads one of the records concerned.
    */
-  commit(change: Change): Promise<Committed | 'conflict'>
+  commit(change: Change): Promise<CommitOutcome>
   /**
    * Resolves when every transaction that began before `at` has ended. Whoever then reads at a time from `at` on has read
    * all that could still be done before it.
    */
   settledBefore(at: number): Promise<void>
 
-  /** Calls the listener after each commit, in commit order, before the committer resumes. */
-  subscribe(listener: (committed: Committed) => void): () => void
+  /** Calls the listener after each commit of this process, whole, in commit order, before the committer resumes. */
+  onCommit(listener: (committed: Committed) => void): () => void
+  /**
+   * Calls the listener with what anybody has committed, in commit order: once for all that were committed together, before
+   * any of their committers resumes, and while whatever is read is as of exactly this commit.
+   */
+  follow(listener: (commits: Commits) => void): () => void
 
   confirmations: Confirmations
   grants: Grants
@@ -116,11 +165,13 @@ export interface Store {
   idempotency: {
     get(caller: Actor, key: string): Promise<Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId'> | undefined>
   }
-  /** Everyone who ever had a key or is known by a chat. */
-  people: { list(): Promise<Person[]> }
-  /** Every key there ever was. */
-  keys: { list(): Promise<Key[]> }
+  /** Everyone who ever had a key or is known by a chat. `read` answers at once, for caches that follow. */
+  people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
+  /** Every key there ever was. `read` answers at once, for caches that follow. */
+  keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
   links: { get(hash: string): Promise<Link | undefined> }
+  /** How a quota stands, taking nothing. */
+  quotas: { peek(quota: string, now: number, limit: RateLimit): Promise<Quota> }
 
   /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
   secret(): Promise<string>
@@ -162,12 +213,10 @@ export interface Confirmations {
    * Of the overdue ones, which may stay so for ever, at most 1000 are counted.
    */
   countExecutions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
-  /** Pending ones, as much as is needed to know them again. */
-  pendingDigests(): Promise<{ id: string; requester: string; digest: string }[]>
+  /** The requester's oldest pending one of this digest and description that is not due at `now`. */
+  alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
   /** The latest denial of what has this digest, if it is from after `since`. */
   lastDenied(digest: string, since: number): Promise<Refused | undefined>
-  /** Action and time of everything that a person was asked since then, oldest first. */
-  askedSince(since: number): Promise<{ action: string; at: number }[]>
 }
 
 export interface Grants {

@@ -1,7 +1,7 @@
 // Which URLs and addresses may be called back: for every rule what it refuses, and what stands just beside it.
 import fc from 'fast-check'
 import t from 'tap'
-import { createAddressGuard, flawOfAllowedHost, isPublic } from '../../src/notify/address.js'
+import { createAddressGuard, problemWithAllowedHost, isPublic } from '../../src/notify/address.js'
 
 const guard = createAddressGuard([])
 const inside = 'must not lead to a loopback, private or otherwise special address'
@@ -124,7 +124,7 @@ t.test('a URL on the open internet can be called back', async (t) => {
     'https://localhost.example.com/',
     `https://example.com/${'x'.repeat(2028)}`,
   ]
-  for (const url of urls) t.equal(guard.flawOf(url), null, url.slice(0, 60))
+  for (const url of urls) t.equal(guard.problemWith(url), null, url.slice(0, 60))
 })
 
 const flaws: [url: string, flaw: string][] = [
@@ -148,7 +148,7 @@ const flaws: [url: string, flaw: string][] = [
   [`https://example.com/${'x'.repeat(2029)}`, 'must have at most 2048 characters'],
 ]
 t.test('what is no plain http or https URL of a bearable length cannot be called back', async (t) => {
-  for (const [url, flaw] of flaws) t.equal(guard.flawOf(url), flaw, JSON.stringify(url.slice(0, 60)))
+  for (const [url, flaw] of flaws) t.equal(guard.problemWith(url), flaw, JSON.stringify(url.slice(0, 60)))
 })
 
 const insides = [
@@ -185,7 +185,7 @@ const insides = [
   'http://a.b.LocalHost.:80/',
 ]
 t.test('an address inside cannot be called back, however it is written', async (t) => {
-  for (const url of insides) t.equal(guard.flawOf(url), inside, url)
+  for (const url of insides) t.equal(guard.problemWith(url), inside, url)
 })
 
 t.test('a host that the settings name can be called back, on every port or on the one they name', async (t) => {
@@ -200,7 +200,7 @@ t.test('a host that the settings name can be called back, on every port or on th
     'https://127.0.0.1/',
     'http://127.0.0.1:443/',
   ]
-  for (const url of may) t.equal(allowing.flawOf(url), null, url)
+  for (const url of may) t.equal(allowing.problemWith(url), null, url)
   const mayNot = [
     'http://localhost/',
     'http://localhost:8081/',
@@ -211,9 +211,9 @@ t.test('a host that the settings name can be called back, on every port or on th
     'http://[::ffff:10.0.0.5]/',
     'http://127.0.0.1/',
   ]
-  for (const url of mayNot) t.equal(allowing.flawOf(url), inside, url)
-  t.equal(allowing.flawOf('ftp://10.0.0.5/'), 'must be an http or https URL', 'the other rules stand')
-  t.equal(allowing.flawOf('http://me@10.0.0.5/'), 'must not hold a user name or a password')
+  for (const url of mayNot) t.equal(allowing.problemWith(url), inside, url)
+  t.equal(allowing.problemWith('ftp://10.0.0.5/'), 'must be an http or https URL', 'the other rules stand')
+  t.equal(allowing.problemWith('http://me@10.0.0.5/'), 'must not hold a user name or a password')
 })
 
 t.test('an allowed host is a host or host:port and nothing else', async (t) => {
@@ -226,7 +226,7 @@ t.test('an allowed host is a host or host:port and nothing else', async (t) => {
     '[::1]',
     '[fd00::5]:443',
   ]) {
-    t.equal(flawOfAllowedHost(text), null, text)
+    t.equal(problemWithAllowedHost(text), null, text)
   }
   const wrong = [
     '',
@@ -246,13 +246,13 @@ t.test('an allowed host is a host or host:port and nothing else', async (t) => {
     'a,b c',
   ]
   for (const text of wrong) {
-    t.equal(flawOfAllowedHost(text), 'must be a host or host:port, an IPv6 address in brackets', text)
+    t.equal(problemWithAllowedHost(text), 'must be a host or host:port, an IPv6 address in brackets', text)
     t.throws(() => createAddressGuard(['hooks', text]), { message: /must be a host or host:port/ }, text)
   }
 })
 
 t.test('what cannot be called, or reads as something else than it is, is refused', async (t) => {
-  const { flawOf } = createAddressGuard([])
+  const { problemWith } = createAddressGuard([])
   for (const url of [
     'http:example.com',
     'http:/example.com',
@@ -266,7 +266,7 @@ t.test('what cannot be called, or reads as something else than it is, is refused
     `http://${'a'.repeat(64)}.example/`,
     `http://${'a.'.repeat(150)}example/`,
   ]) {
-    t.type(flawOf(url), 'string', url)
+    t.type(problemWith(url), 'string', url)
   }
-  t.equal(flawOf(`https://${'a'.repeat(63)}.example:8443/hook?x=y`), null)
+  t.equal(problemWith(`https://${'a'.repeat(63)}.example:8443/hook?x=y`), null)
 })

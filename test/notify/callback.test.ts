@@ -13,7 +13,7 @@ import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import { type CallbackSettings, createCallback } from '../../src/notify/callback.js'
 import type { Lookup } from '../../src/notify/names.js'
-import { flawOfSecret } from '../../src/notify/signature.js'
+import { problemWithSecret } from '../../src/notify/signature.js'
 import { t0, temporaryFolder, until } from '../support.js'
 import { certificate, key } from './certificate.js'
 
@@ -140,7 +140,7 @@ t.test('during rotation receivers accept that know only the new secret or only t
 })
 
 t.test('a secret is whsec_ and the base64 of 24 to 64 bytes', async (t) => {
-  for (const bytes of [24, 25, 26, 32, 64]) t.equal(flawOfSecret(secretOf(bytes)), null, `${bytes} bytes`)
+  for (const bytes of [24, 25, 26, 32, 64]) t.equal(problemWithSecret(secretOf(bytes)), null, `${bytes} bytes`)
   const wrong: [text: string, flaw: string][] = [
     ['', "must begin with 'whsec_'"],
     [secret.slice(6), "must begin with 'whsec_'"],
@@ -154,7 +154,7 @@ t.test('a secret is whsec_ and the base64 of 24 to 64 bytes', async (t) => {
     [secretOf(23), 'must hold 24 to 64 bytes'],
     [secretOf(65), 'must hold 24 to 64 bytes'],
   ]
-  for (const [text, flaw] of wrong) t.equal(flawOfSecret(text), flaw, JSON.stringify(text))
+  for (const [text, flaw] of wrong) t.equal(problemWithSecret(text), flaw, JSON.stringify(text))
 })
 
 t.test('without a secret, or with a wrong one, there is no callback', async (t) => {

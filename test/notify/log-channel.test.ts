@@ -30,12 +30,12 @@ t.test('no text of an agent can pass for more of the sentence', async (t) => {
 t.test('where the description cannot be read any more, the line is still written', async (t) => {
   const { store } = await build(t)
   const lines: string[] = []
-  let tell: Parameters<typeof store.subscribe>[0] = () => {}
+  let tell: Parameters<typeof store.onCommit>[0] = () => {}
   announceInLog(
     {
       ...store,
       confirmations: { ...store.confirmations, get: () => Promise.reject(new StoreUnavailable('gone')) },
-      subscribe(listener) {
+      onCommit(listener) {
         tell = listener
         return () => {}
       },
@@ -46,7 +46,7 @@ t.test('where the description cannot be read any more, the line is still written
   )
   const data = { state: 'sent', attempts: 1, action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) } as const
   const event = { seq: 1, type: 'notified', at: 1, actor: system('outbox'), via: 'log', confirmationId: 'c1' } as const
-  tell({ writes: [], events: [{ ...event, data }] })
+  tell({ writes: [], quotas: [], events: [{ ...event, data }] })
   await until(() => lines.length > 0)
   t.same(lines, [
     'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',

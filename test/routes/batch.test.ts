@@ -1,6 +1,6 @@
 // Many at once: each is judged by itself and answered as if it had come alone, and a batch of submissions is one commit.
 import t, { type Test } from 'tap'
-import { type Change, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { type Change, isCommitted, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { untilStates, withTelegram } from '../notify/chats.js'
 import { anyone } from '../actors.js'
 import { type Answer, type Built, build, type BuildOptions, counter, settled, interleaving } from '../support.js'
@@ -29,9 +29,11 @@ function watched() {
   const control = { isBroken: (_change: Change): boolean => false }
   const wrapStore = (store: Store): Store => ({
     ...store,
-    commit(change) {
-      seen.push(change)
-      return control.isBroken(change) ? Promise.reject(new StoreUnavailable('disk full')) : store.commit(change)
+    async commit(change) {
+      if (control.isBroken(change)) throw new StoreUnavailable('disk full')
+      const outcome = await store.commit(change)
+      if (isCommitted(outcome)) seen.push(change)
+      return outcome
     },
   })
   return { seen, control, wrapStore }
@@ -194,7 +196,7 @@ t.test('a grant that is revoked while a batch is on its way covers nothing of it
   const { wrapStore, interfere } = interleaving()
   const built = await build(t, { wrapStore, config: { rateLimit: 3 } })
   const { id } = (await built.call('POST', '/whitelist', { action: 'ping' })).body
-  interfere(() => built.service.revoke(id, anyone('bob'), 'http'))
+  interfere(() => built.service.revoke(id, anyone('bob'), null, 'http'))
   const answer = await submitAll(built, [item(), item({ action: 'ping' }), item()])
   t.same(codes(answer), [202, 202, 202])
   t.equal(await count(built, 'auto_approved'), 0)

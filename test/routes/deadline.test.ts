@@ -10,7 +10,7 @@ function slowDisk() {
     const writer = onThisThread(file, done, fail)
     return {
       ...writer,
-      start: (group) => (held === null ? writer.start(group) : void held.push(() => writer.start(group))),
+      start: (...group) => (held === null ? writer.start(...group) : void held.push(() => writer.start(...group))),
     }
   }
   const release = () => {
@@ -218,9 +218,9 @@ function failingDisk() {
     const writer = onThisThread(file, done, fail)
     return {
       ...writer,
-      start(group) {
+      start(group, now) {
         const failed = fault
-        if (failed === null) writer.start(group)
+        if (failed === null) writer.start(group, now)
         else setImmediate(() => done(group.map(() => ({ error: 'disk I/O error', ...failed }))))
       },
     }

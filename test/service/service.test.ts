@@ -174,7 +174,7 @@ t.test('a decision that loses a race learns what stands; one that loses every ra
   const { submit, call, service, store } = await build(t, { wrapStore })
   await submit()
   const approver = { by: anyone('quick'), comment: null }
-  const said = { verdict: 'deny', reason: null, remember: null, typed: null, via: 'http' } as const
+  const said = { verdict: 'deny', reason: null, remember: null, typed: null, authority: null, via: 'http' } as const
   const decision = { ...said, approver }
   interfere(() => service.decide('id-0001', decision))
   const slow = await call('POST', '/confirm/id-0001/approve', { approver: 'slow' })

@@ -1,22 +1,21 @@
 // The bell: no ring between listening and sleeping is lost, and nobody sleeps for nothing.
 import t from 'tap'
-import type { Committed, Store } from '../../src/store/store.js'
+import type { Commits, Store } from '../../src/store/store.js'
 import { createWatch } from '../../src/service/watch.js'
-import { someEvent } from '../actors.js'
 import { manualClock } from '../support.js'
 
 function setUp() {
   const clock = manualClock()
-  let tell = (_committed: Committed) => {}
+  let tell = (_commits: Commits) => {}
   const store = {
-    subscribe(listener: typeof tell) {
+    follow(listener: typeof tell) {
       tell = listener
       return () => {}
     },
   } as unknown as Store
   const watch = createWatch(store, clock)
   const happen = (confirmationId: string | null) => {
-    tell({ writes: [], events: [{ ...someEvent(0, confirmationId), seq: 1 }] })
+    tell({ firstSeq: 1, lastSeq: 1, about: confirmationId === null ? [] : [confirmationId], changed: [] })
   }
   return { clock, watch, happen }
 }

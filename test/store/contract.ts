@@ -14,9 +14,21 @@ import {
   type Terms,
 } from '../../src/core/model.js'
 import { castVote } from '../../src/core/vote.js'
-import type { Change, Committed, ConfirmationFilter, Cursor, EventFilter, Store, Write } from '../../src/store/store.js'
+import {
+  type Change,
+  type Commits,
+  type Committed,
+  type ConfirmationFilter,
+  type Cursor,
+  type EventFilter,
+  isCommitted,
+  type Requirement,
+  type Store,
+  type Write,
+} from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
 import { agent, anyone, person as personActor, someEvent } from '../actors.js'
+import { temporaryFolder } from '../support.js'
 
 const event = (confirmationId: string | null = null) => someEvent(1, confirmationId)
 
@@ -117,7 +129,22 @@ const approve = (record: Confirmation, by: string, at = 2000): Change => {
 
 const change = (...writes: Write[]): Change => ({ writes, events: [event()] })
 
-export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void {
+const requiring = (requires: Requirement[], ...writes: Write[]): Change => ({ ...change(...writes), requires })
+
+const slot = (quota: string, max: number, count = 1, windowMs = 1000) => ({
+  kind: 'slot' as const,
+  quota,
+  limit: { max, windowMs },
+  count,
+})
+
+export interface Opening {
+  /** A folder: the same one is the same database. */
+  place?: string
+  now?: () => number
+}
+
+export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Promise<Store>): void {
   t.test('what is committed is read back as it was', async (t) => {
     const store = await open(t)
     const record = confirmation('c1')
@@ -182,11 +209,11 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
   })
 
   t.test(
-    'events are numbered without gaps and told to subscribers in that order, before the committer goes on',
+    'events are numbered without gaps and told to listeners in that order, before the committer goes on',
     async (t) => {
       const store = await open(t)
       const told: number[] = []
-      const stop = store.subscribe(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
+      const stop = store.onCommit(({ events }: Committed) => told.push(...events.map(({ seq }) => seq)))
       await Promise.all(
         Array.from({ length: 40 }, async (_, i) => {
           const committed = (await store.commit(insert(confirmation(`c${i}`)))) as Committed
@@ -210,6 +237,49 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
       t.match(await store.events.list(36, 5), { upTo: 41, more: false })
       t.same(await store.events.list(41, 5), { events: [], upTo: 41, more: false })
       t.equal(await store.events.lastSeq(), 41)
+    },
+  )
+
+  t.test(
+    'followers are told by reference, once for all that was committed together, and read exactly that',
+    async (t) => {
+      const store = await open(t)
+      const told: Commits[] = []
+      const seen: (string | undefined)[] = []
+      const stop = store.follow((commits) => {
+        told.push(commits)
+        for (const { kind, id } of commits.changed) if (kind === 'key') seen.push(store.keys.read(id)?.hash)
+      })
+      const committed = await Promise.all([
+        store.commit(insert(confirmation('c1'))),
+        store.commit(insert(confirmation('c1'))),
+        store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery('c1') })),
+        store.commit(change({ kind: 'key', expect: 'absent', record: key('k1') })),
+        store.commit(change({ kind: 'person', expect: 'absent', record: person('alice') })),
+      ])
+      t.same(committed.map(isCommitted), [true, false, true, true, true])
+      t.same(
+        told.flatMap(({ changed }) => changed),
+        [
+          { kind: 'confirmation', id: 'c1' },
+          { kind: 'delivery', id: 'c1', channel: 'telegram' },
+          { kind: 'key', id: 'k1' },
+          { kind: 'person', id: 'alice' },
+        ],
+      )
+      t.same(
+        told.flatMap(({ about }) => about),
+        ['c1'],
+      )
+      t.same([told[0]!.firstSeq, told.at(-1)!.lastSeq], [1, 4])
+      t.same(seen, ['hash of k1'], 'before the committer resumes')
+      t.equal(store.people.read('alice')?.name, 'alice')
+      t.equal(store.people.read('bob'), undefined)
+      await store.probe()
+      const before = told.length
+      stop()
+      await store.commit(insert(confirmation('c2')))
+      t.equal(told.length, before)
     },
   )
 
@@ -491,21 +561,6 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.match(await store.events.list(0, 10, {}, 2100), { upTo: 2, more: true })
   })
 
-  t.test('what a person was asked in the last window is known, and what passed by itself is not counted', async (t) => {
-    const store = await open(t)
-    await store.commit(insert(confirmation('c1', { createdAt: 1000 })))
-    await store.commit(insert(confirmation('c2', { createdAt: 2000, action: 'x' })))
-    const automatic = { by: { kind: 'grant', id: 'g' }, at: 3000, via: 'whitelist', reason: null } as const
-    const covered = resolve(confirmation('c3', { createdAt: 3000 }), 'auto_approved', automatic, 6000) as Confirmation
-    await store.commit(insert(covered))
-    t.same(await store.confirmations.get('c3'), covered)
-    t.same(await store.confirmations.askedSince(1000), [{ action: 'x', at: 2000 }])
-    t.same(await store.confirmations.askedSince(0), [
-      { action: 'send_mail', at: 1000 },
-      { action: 'x', at: 2000 },
-    ])
-  })
-
   t.test('deliveries come due by channel, with what says where they go', async (t) => {
     const store = await open(t)
     const record = confirmation('c1')
@@ -667,20 +722,24 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.same(await store.links.get('h1'), used)
   })
 
-  t.test('what is open is known by who asked and what for, until it is resolved', async (t) => {
-    const store = await open(t)
-    t.same(await store.confirmations.pendingDigests(), [])
-    const [c1, c2] = [confirmation('c1'), confirmation('c2', { requester: 'bot', digest: 'other' })]
-    await store.commit(insert(c1))
-    await store.commit(insert(c2))
-    const known = (await store.confirmations.pendingDigests()).sort((a, b) => (a.id < b.id ? -1 : 1))
-    t.same(known, [
-      { id: 'c1', requester: 'agent', digest: c1.digest },
-      { id: 'c2', requester: 'bot', digest: 'other' },
-    ])
-    await store.commit(approve(c1, 'p'))
-    t.match(await store.confirmations.pendingDigests(), [{ id: 'c2' }])
-  })
+  t.test(
+    'what is pending is known by its requester, digest and description, until it is resolved or due',
+    async (t) => {
+      const store = await open(t)
+      const { requester, digest, description, deadline } = confirmation('c1')
+      const alike = (text = description, now = 1000) => store.confirmations.alike(requester, digest, text, now)
+      t.equal(await alike(), undefined)
+      await store.commit(insert(confirmation('c1')))
+      await store.commit(insert(confirmation('c2')))
+      await store.commit(insert(confirmation('c3', { requester: 'bot', digest: 'other' })))
+      t.same(await alike(), confirmation('c1'))
+      t.equal(await alike('another'), undefined)
+      t.equal(await alike(description, deadline), undefined)
+      await store.commit(approve(confirmation('c1'), 'p'))
+      t.match(await alike(), { id: 'c2' })
+      t.equal(await store.confirmations.alike('bot', digest, description, 1000), undefined)
+    },
+  )
 
   t.test('the latest denial of the same is found for as long as it matters', async (t) => {
     const store = await open(t)
@@ -705,6 +764,174 @@ export function storeContract(t: Test, open: (t: Test) => Promise<Store>): void 
     t.equal(await store.confirmations.lastDenied(digest, 3000), undefined)
     t.equal(await store.confirmations.lastDenied('nothing', 0), undefined)
     t.equal(first.resolution?.reason, 'no c1')
+  })
+
+  t.test('what comes after its deadline is not committed', async (t) => {
+    let time = 1000
+    const store = await open(t, { now: () => time })
+    const before: Requirement = { kind: 'before', at: 1001 }
+    t.ok(isCommitted(await store.commit(requiring([before]))))
+    time = 1001
+    t.same(await store.commit(requiring([before])), { unmet: before, quota: null })
+    t.equal(await store.events.lastSeq(), 1)
+  })
+
+  t.test('a change that needs a key is committed while the key is live', async (t) => {
+    let time = 1000
+    const place = temporaryFolder(t)
+    const store = await open(t, { place, now: () => time })
+    const needs: Requirement = { kind: 'key_live', keyId: 'k1' }
+    const unmet = { unmet: needs, quota: null }
+    const record = key('k1', { expiresAt: 2000 })
+    t.same(await store.commit(requiring([needs])), unmet, 'not yet made')
+    const outcomes = await Promise.all([
+      store.commit(change({ kind: 'key', expect: 'absent', record })),
+      store.commit(requiring([needs])),
+      store.commit(change({ kind: 'key', expect: 1, record: { ...record, version: 2, revokedAt: 1000 } })),
+      store.commit(requiring([needs])),
+    ])
+    t.same(outcomes.map(isCommitted), [true, true, true, false], 'in one group, each sees those before it')
+    await store.commit(change({ kind: 'key', expect: 2, record: { ...record, version: 3 } }))
+    time = 1999
+    t.ok(isCommitted(await store.commit(requiring([needs]))))
+    await store.close()
+    time = 2000
+    t.same(await (await open(t, { place, now: () => time })).commit(requiring([needs])), unmet, 'expired')
+  })
+
+  t.test('a change that needs open mode is committed until there is a key', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    const needs: Requirement = { kind: 'no_keys' }
+    const add = (id: string) => requiring([needs], { kind: 'key', expect: 'absent', record: key(id) })
+    const outcomes = await Promise.all([
+      store.commit(requiring([needs])),
+      store.commit(add('k1')),
+      store.commit(add('k2')),
+      store.commit(requiring([needs])),
+    ])
+    t.same(outcomes.map(isCommitted), [true, true, false, false])
+    t.same(outcomes[2], { unmet: needs, quota: null })
+    t.same(
+      (await store.keys.list()).map(({ id }) => id),
+      ['k1'],
+    )
+    await store.close()
+    t.notOk(isCommitted(await (await open(t, { place })).commit(requiring([needs]))))
+  })
+
+  t.test('a quota gives as many slots as it has, in any window, and says how it stands', async (t) => {
+    let time = 10_000
+    const store = await open(t, { now: () => time })
+    const take = (count = 1, max = 3) => store.commit(requiring([slot('q', max, count)]))
+    t.same(await store.quotas.peek('q', time, { max: 3, windowMs: 1000 }), { remaining: 3, resetMs: 0 })
+    t.match(await take(), { quotas: [{ remaining: 2, resetMs: 1000 }] })
+    time += 400
+    t.match(await take(2), { quotas: [{ remaining: 0, resetMs: 600 }] })
+    t.same(await take(), { unmet: slot('q', 3), quota: { remaining: 0, resetMs: 600 } })
+    t.same(await store.quotas.peek('q', time, { max: 3, windowMs: 1000 }), { remaining: 0, resetMs: 600 })
+    t.match(await take(1, 1), { quota: { remaining: 0, resetMs: 1000 } }, 'a lower limit has room later')
+    t.match(await take(1, 9), { quotas: [{ remaining: 5 }] }, 'a higher one has room now')
+    t.ok(isCommitted(await store.commit(requiring([slot('other', 1)]))), 'quotas are independent of each other')
+    time += 600
+    t.match(await take(1, 4), { quotas: [{ remaining: 0, resetMs: 400 }] }, 'the oldest has left')
+    time += 5000
+    t.match(await take(4, 3), { unmet: { count: 4 }, quota: { remaining: 3, resetMs: 0 } }, 'all or none')
+    t.match(await take(3, 3), { quotas: [{ remaining: 0, resetMs: 1000 }] })
+  })
+
+  t.test('slots are exact among many changes of one group, and what is not committed takes none', async (t) => {
+    const store = await open(t, { now: () => 1000 })
+    const all = await Promise.all(Array.from({ length: 20 }, () => store.commit(requiring([slot('q', 5)]))))
+    t.equal(all.filter(isCommitted).length, 5)
+    const record = confirmation('c1')
+    await store.commit(insert(record))
+    const write = { kind: 'confirmation', expect: 'absent', record } as const
+    t.equal(await store.commit(requiring([slot('r', 5)], write)), 'conflict')
+    t.equal(await store.commit(requiring([slot('q', 5)], { ...write, expect: 9 })), 'conflict', 'versions come first')
+    t.match(await store.commit(requiring([slot('r', 5), slot('q', 5)])), { unmet: { quota: 'q' } })
+    t.match(await store.commit(requiring([slot('r', 5, 5), slot('r', 5)])), { unmet: { count: 1 } }, 'they add up')
+    t.same(await store.quotas.peek('r', 1000, { max: 5, windowMs: 1000 }), { remaining: 5, resetMs: 0 })
+    t.match(await store.commit(requiring([slot('r', 5, 2), slot('r', 9, 2)])), {
+      quotas: [{ remaining: 3 }, { remaining: 5 }],
+    })
+  })
+
+  t.test('slots outlast the process, and a clock that is set back gives none of them back', async (t) => {
+    const place = temporaryFolder(t)
+    const first = await open(t, { place, now: () => 10_000 })
+    await first.commit(requiring([slot('q', 3, 2)]))
+    await first.close()
+    let time = 5000
+    const second = await open(t, { place, now: () => time })
+    t.same(await second.quotas.peek('q', time, { max: 3, windowMs: 1000 }), { remaining: 1, resetMs: 1000 })
+    t.match(await second.commit(requiring([slot('q', 3)])), { quotas: [{ remaining: 0, resetMs: 1000 }] })
+    t.notOk(isCommitted(await second.commit(requiring([slot('q', 3)]))))
+    time = 6000
+    t.match(await second.commit(requiring([slot('q', 3)])), { quotas: [{ remaining: 2 }] })
+  })
+
+  t.test('a quota agrees with counting every slot of the last window, whatever comes', async (t) => {
+    let time = 0
+    const store = await open(t, { now: () => time })
+    const taken: number[] = []
+    for (let step = 0; step < 300; step++) {
+      time += (step * 7919) % 31
+      const [max, windowMs, count] = [1 + (step % 5), 20 + (step % 3) * 40, 1 + (step % 2)]
+      const used = taken.filter((at) => at > time - windowMs).length
+      const outcome = await store.commit(requiring([slot('q', max, count, windowMs)]))
+      if (isCommitted(outcome) !== used + count <= max) t.fail(`step ${step}: ${used} of ${max} were taken`)
+      if (isCommitted(outcome)) {
+        t.equal(outcome.quotas[0]!.remaining, max - used - count)
+        for (let n = 0; n < count; n++) taken.push(time)
+      }
+    }
+    t.ok(taken.length > 20)
+  })
+
+  t.test('a requester has no more pending than may be, in one group and after all', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    const fewer = (below: number, requester = 'agent'): Requirement => ({ kind: 'fewer_open', requester, below })
+    const submit = (id: string, below: number, fields: Partial<Pending> = {}) => ({
+      ...insert(confirmation(id, fields)),
+      requires: [fewer(below, fields.requester)],
+    })
+    const all = await Promise.all(Array.from({ length: 9 }, (_, i) => store.commit(submit(`c${i}`, 3))))
+    t.same(
+      all.map(isCommitted),
+      Array.from({ length: 9 }, (_, i) => i < 3),
+    )
+    t.same(all[8], { unmet: fewer(3), quota: null })
+    t.ok(isCommitted(await store.commit(submit('d1', 1, { requester: 'bot' }))))
+    t.notOk(isCommitted(await store.commit(submit('d2', 0, { requester: 'nobody' }))))
+    await store.commit(approve(confirmation('c0'), 'p'))
+    t.ok(isCommitted(await store.commit(submit('c9', 3))))
+    await store.close()
+    t.notOk(isCommitted(await (await open(t, { place })).commit(submit('c10', 3))))
+  })
+
+  t.test('what is pending is not submitted again, in one group and after all', async (t) => {
+    let time = 1000
+    const place = temporaryFolder(t)
+    const store = await open(t, { place, now: () => time })
+    const submit = (id: string, fields: Partial<Pending> = {}) => {
+      const record = confirmation(id, fields)
+      const { requester, digest, description } = record
+      return { ...insert(record), requires: [{ kind: 'nothing_alike' as const, requester, digest, description }] }
+    }
+    const all = await Promise.all(['c1', 'c2', 'c3'].map((id) => store.commit(submit(id))))
+    t.same(all.map(isCommitted), [true, false, false])
+    t.match(all[1], { unmet: { kind: 'nothing_alike' }, quota: null })
+    t.ok(isCommitted(await store.commit(submit('c4', { description: 'another' }))))
+    t.ok(isCommitted(await store.commit(submit('c5', { digest: 'another' }))))
+    await store.commit(approve(confirmation('c1'), 'p'))
+    t.ok(isCommitted(await store.commit(submit('c6'))))
+    await store.close()
+    const again = await open(t, { place, now: () => time })
+    t.notOk(isCommitted(await again.commit(submit('c7'))))
+    time = confirmation('c6').deadline
+    t.ok(isCommitted(await again.commit(submit('c8'))), 'what is due is no longer pending')
   })
 
   t.test('the secret is 256 bits of its own', async (t) => {

@@ -45,6 +45,8 @@ CREATE TABLE "confirmations" (
 
 CREATE INDEX confirmations_action ON confirmations (action, created_at);
 
+CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending';
+
 CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
 
 CREATE INDEX confirmations_created_at ON confirmations (created_at);
@@ -169,8 +171,17 @@ CREATE TABLE "people" (
     name TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
     created_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  , skeleton TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX people_skeleton ON people (skeleton);
 
 CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
+
+CREATE TABLE quota_slots (
+      quota TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      n INTEGER NOT NULL,
+      PRIMARY KEY (quota, at, n)
+    ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

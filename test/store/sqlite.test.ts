@@ -18,8 +18,8 @@ import { confirmation, insert, storeContract } from './contract.js'
 
 for (const [name, openWriting] of Object.entries({ onThread, onThisThread })) {
   t.test(`written ${name}, the store keeps its contract`, async (t) => {
-    storeContract(t, async (t) => {
-      const store = openSqliteStore(join(temporaryFolder(t), 'test.db'), openWriting)
+    storeContract(t, async (t, { place = temporaryFolder(t), now } = {}) => {
+      const store = openSqliteStore(join(place, 'test.db'), openWriting, now)
       t.teardown(() => store.close())
       return store
     })
@@ -175,7 +175,8 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   )
   const usual = { terms: defaultTerms, votes: [], requestedAs: null, onBehalfOf: null, callbackUrl: null }
   for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
-  t.same(await store.confirmations.pendingDigests(), [{ id: 'c1', requester: 'bot', digest }])
+  t.match(await store.confirmations.alike('bot', digest, 'd', 0), { id: 'c1' })
+  t.same(await store.quotas.peek('action send_mail', 2000, { max: 9, windowMs: 5000 }), { remaining: 6, resetMs: 4000 })
   t.match(await store.confirmations.lastDenied(digest, 0), { id: 'c3' })
   t.match(await store.grants.covering('ping', 's', '{}', 0), [
     { id: 'g1', version: 4, maxUses: 9, uses: 2, grantedBy: anyone('alice') },
@@ -491,7 +492,7 @@ t.test('nothing is acknowledged that was committed to a file which is gone by th
   Database.prototype.prepare = prepare
   t.teardown(() => store.close())
   const heard: unknown[] = []
-  store.subscribe((committed) => heard.push(committed))
+  store.onCommit((committed) => heard.push(committed))
   await store.commit(insert(confirmation('c1')))
   isLost = true
   const both = await Promise.allSettled(['c2', 'c3'].map((id) => store.commit(insert(confirmation(id)))))

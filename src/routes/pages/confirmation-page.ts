@@ -1,6 +1,7 @@
 // The page of a confirmation for people who are signed in, and for anyone in open mode.
 import type { FastifyRequest } from 'fastify'
 import { actorOf, may } from '../../access/role.js'
+import { authorityOf } from '../../service/settle.js'
 import type { Api } from '../api.js'
 import { baseOf, places, type Site } from './site.js'
 import { type Visitor, visitRoutes } from './visit.js'
@@ -18,6 +19,7 @@ export function confirmationRoutes(pages: Api, site: Site): void {
       path: `${baseOf(request)}/view/${id}`,
       via: 'page',
       caller,
+      authority: authorityOf(caller),
       by: actorOf(caller, 'page'),
       isSignedIn: caller.role !== null,
       mayDecide,

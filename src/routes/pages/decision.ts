@@ -3,6 +3,7 @@ import type { Confirmation, Via } from '../../core/model.js'
 import { type Refusal, refuse } from '../../core/refusal.js'
 import type { Voter } from '../../core/actor.js'
 import type { Decision, Remember } from '../../service/decide.js'
+import type { Authority } from '../../service/settle.js'
 import { durations, unanswered } from '../../web/always.js'
 import type { FormProblem } from '../../web/decision-form.js'
 import { textOrNull } from '../voter.js'
@@ -10,7 +11,13 @@ import type { Fields } from './form.js'
 
 const maxReason = 10_000
 
-export function readDecision(fields: Fields, confirmation: Confirmation, by: Voter, via: Via): Decision | Refusal {
+export function readDecision(
+  fields: Fields,
+  confirmation: Confirmation,
+  by: Voter,
+  authority: Authority,
+  via: Via,
+): Decision | Refusal {
   const { verdict: choice = '', typed } = fields
   // Browsers send line breaks as two characters.
   const reason = (fields.reason ?? '').replaceAll('\r\n', '\n')
@@ -33,7 +40,8 @@ export function readDecision(fields: Fields, confirmation: Confirmation, by: Vot
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver: { by, comment: null }, via }
+  const approver = { by, comment: null }
+  return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver, authority, via }
 }
 
 /** What an entry is bound to that goes with "always"; whether all was answered is looked at elsewhere. */

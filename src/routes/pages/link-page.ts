@@ -29,6 +29,7 @@ export function linkRoutes(pages: Api, site: Site): void {
       path: pathOf(request),
       via: 'link',
       caller: anyone,
+      authority: null,
       by: { kind: 'link', recipient },
       isSignedIn: false,
       mayDecide,

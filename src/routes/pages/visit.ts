@@ -7,6 +7,7 @@ import type { Confirmation, Verdict, Via } from '../../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
 import { problemWithVoter } from '../../core/vote.js'
 import type { Decided, Decision } from '../../service/decide.js'
+import type { Authority } from '../../service/settle.js'
 import { recordedApproval } from '../../web/approvals.js'
 import type { Api } from '../api.js'
 import { granted, problemOf, problems } from '../errors.js'
@@ -23,6 +24,7 @@ export interface Visitor {
   path: string
   via: Via
   caller: Caller
+  authority: Authority
   by: Voter
   isSignedIn: boolean
   mayDecide: boolean
@@ -54,10 +56,10 @@ export function visitRoutes(
       await auth.note(request, notSignedIn, unknownActor, { via: 'page' })
       return toSignIn(request, reply)
     }
-    const { id, via, by, mayDecide, obstacle } = visitor
+    const { id, via, authority, by, mayDecide, obstacle } = visitor
     const confirmation = await find(visitor)
     if (!mayDecide) await auth.reject(request, refuse('forbidden', obstacle!), by, { via, id })
-    const decision = readDecision(fields, confirmation, by, via)
+    const decision = readDecision(fields, confirmation, by, authority, via)
     const result = isRefusal(decision) ? decision : await visitor.decide(decision)
     // What came of it is on the page, which is loaded anew; what did not is said at the form, or where it was.
     if (!isRefusal(result)) return goTo(reply, pathOf(request))

@@ -68,12 +68,13 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       (now: number) => sql.countPending.get({ now }) as { count: number; oldestCreatedAt: number | null },
     ),
     countExecutions: read(() => sql.countExecutions.get() as Record<'unclaimed' | 'claimed' | 'unreported', number>),
-    pendingDigests: read(() => sql.pendingDigests.all() as { id: string; requester: string; digest: string }[]),
+    alike: read((requester: string, digest: string, description: string, now: number) =>
+      first(sql.alike.get(requester, digest, description, now)),
+    ),
     lastDenied: read((digest: string, since: number) => {
       const found = first(sql.lastDenied.get(digest, since))
       return found?.status === 'denied' ? found : undefined
     }),
-    askedSince: read((since: number) => sql.askedSince.all(since) as { action: string; at: number }[]),
   }
 }
 
@@ -123,11 +124,11 @@ function prepare(db: Database.Database) {
       (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
       (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed,
       (SELECT count(*) FROM (SELECT 1 FROM confirmations WHERE execution = 'unreported' LIMIT 1000)) AS unreported`),
-    pendingDigests: db.prepare(`SELECT id, requester, digest ${fromPending} WHERE status = 'pending'`),
+    alike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_alike
+      WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ?
+      ORDER BY arrival LIMIT 1`),
     lastDenied: rows(`SELECT ${columns} FROM confirmations
       WHERE status = 'denied' AND digest = ? AND resolved_at > ? ORDER BY resolved_at DESC LIMIT 1`),
-    askedSince: db.prepare(`SELECT action, created_at AS at FROM confirmations
-      WHERE created_at > ? AND status <> 'auto_approved' ORDER BY created_at`),
   }
 }
 

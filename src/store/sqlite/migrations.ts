@@ -1,6 +1,7 @@
 // The schema as an ordered list that only ever grows. The database's user_version is how many of them it has seen.
 // One is SQL, or a function where SQL cannot say it. It stands for itself: what it calls may not change after it.
 import { digestOf } from '../../core/digest.js'
+import { skeleton } from '../../core/skeleton.js'
 import type Database from './driver.js'
 
 export type Migration = string | ((db: Database.Database) => void)
@@ -367,4 +368,40 @@ export const migrations: readonly Migration[] = [
   DROP TABLE people;
   ALTER TABLE people_7 RENAME TO people;
   `,
+  (db) => {
+    db.function('skeleton_of', skeleton)
+    db.function('quota_of', (action: string) => {
+      const isPlain = /^[A-Za-z0-9_.:/-]*$/.test(action)
+      return `action ${
+        isPlain
+          ? action
+              .toLowerCase()
+              .replace(/[_.:/-]+/g, '_')
+              .replace(/^_|_$/g, '')
+          : ''
+      }`
+    })
+    db.exec(`
+    -- A row for each slot of a quota that was taken: n counts up, so the first and the last of a window tell how many it has.
+    CREATE TABLE quota_slots (
+      quota TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      n INTEGER NOT NULL,
+      PRIMARY KEY (quota, at, n)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO quota_slots
+    SELECT quota, created_at, row_number() OVER (PARTITION BY quota ORDER BY created_at, arrival)
+    FROM (SELECT quota_of(action) AS quota, created_at, arrival FROM confirmations
+      WHERE status <> 'auto_approved' AND created_at > (SELECT max(created_at) FROM confirmations) - 31536000000);
+
+    CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending';
+
+    -- What a name comes down to: no two people have names that look alike.
+    ALTER TABLE people ADD COLUMN skeleton TEXT NOT NULL DEFAULT '';
+    UPDATE people SET skeleton = skeleton_of(name);
+    UPDATE people SET skeleton = skeleton || ' ' || name
+    WHERE EXISTS (SELECT 1 FROM people AS other WHERE other.skeleton = people.skeleton AND other.name < people.name);
+    CREATE UNIQUE INDEX people_skeleton ON people (skeleton);
+    `)
+  },
 ]

@@ -13,9 +13,15 @@ export type AssertKnown = (record: string) => void
 export const anyGrant = 'the whitelist'
 export const anyConfirmation = 'a confirmation'
 
-/** Reads are synchronous underneath; a failing database is an outage, not a bug. */
+/** Reads are synchronous underneath. */
 export function read<A extends unknown[], T>(query: (...args: A) => T): (...args: A) => Promise<T> {
-  return async (...args) => {
+  const reading = readNow(query)
+  return async (...args) => reading(...args)
+}
+
+/** A failing database is an outage, not a bug. */
+export function readNow<A extends unknown[], T>(query: (...args: A) => T): (...args: A) => T {
+  return (...args) => {
     try {
       return query(...args)
     } catch (error) {

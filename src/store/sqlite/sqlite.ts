@@ -3,8 +3,20 @@ import { systemClock } from '../../clock.js'
 import type { Key } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { Actor } from '../../core/actor.js'
+import type { Quota, RateLimit } from '../../policy/window.js'
 import { events, idempotency, idempotencyOwner, keys, links, tables } from '../records.js'
-import { type Change, type Committed, OutcomeUnknown, type Store, StoreUnavailable, type Write } from '../store.js'
+import {
+  type Change,
+  type CommitOutcome,
+  type Commits,
+  type Committed,
+  OutcomeUnknown,
+  type Reference,
+  type Requirement,
+  type Store,
+  StoreUnavailable,
+  type Write,
+} from '../store.js'
 import type { SqlValue, Table } from '../table.js'
 import { readConfirmations } from './confirmations.js'
 import { openDatabase } from './database.js'
@@ -13,8 +25,9 @@ import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
-import { anyConfirmation, anyGrant, type AssertKnown, read, toError } from './reading.js'
-import type { PackedChange, PackedOutcome, PackedWrite } from './writer.js'
+import { readUsage } from './quotas.js'
+import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
+import type { PackedChange, PackedOutcome, PackedRequirement, PackedWrite } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
@@ -27,7 +40,7 @@ const settleRetryMs = 1000
 interface Waiting {
   change: Change | 'probe'
   packed: PackedChange
-  done(outcome: Committed | 'conflict'): void
+  done(outcome: CommitOutcome): void
   fail(error: Error): void
 }
 
@@ -43,6 +56,7 @@ export function openSqliteStore(
   const { grants, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
+  const followers = new Set<(commits: Commits) => void>()
   let queue: Waiting[] = []
   let writing: Waiting[] = []
   /** When the group that is being written was sent, and whoever waits for its end. */
@@ -57,6 +71,7 @@ export function openSqliteStore(
     writing = []
     whenOver = []
     noteUnknown(group, outcomes)
+    tellFollowers(group, outcomes)
     // The next group is on its way before this one's callers are told.
     send()
     group.forEach((one, index) => settle(one, outcomes[index]!))
@@ -70,12 +85,31 @@ export function openSqliteStore(
 
   /** A commit that is on disk has taken the place of the one that failed before it. */
   function noteUnknown(group: Waiting[], outcomes: PackedOutcome[]): void {
-    if (outcomes.some((outcome) => typeof outcome === 'number')) unknown.clear()
+    if (outcomes.some(isDone)) unknown.clear()
     const failed = group.filter((_, index) => isUnknown(outcomes[index]!))
     for (const { change } of failed) {
       if (change !== 'probe') for (const record of change.writes.flatMap(recordsOf)) unknown.add(record)
     }
     if (unknown.size > 0) settleSoon()
+  }
+
+  /** Nobody writes meanwhile, so what they read is as of this commit. */
+  function tellFollowers(group: Waiting[], outcomes: PackedOutcome[]): void {
+    const commits: Commits = { firstSeq: Infinity, lastSeq: 0, about: [], changed: [] }
+    group.forEach(({ change }, index) => {
+      const outcome = outcomes[index]!
+      if (change === 'probe' || !isDone(outcome)) return
+      const first = typeof outcome === 'number' ? outcome : outcome[0]!
+      commits.firstSeq = Math.min(commits.firstSeq, first)
+      commits.lastSeq = Math.max(commits.lastSeq, first + change.events.length - 1)
+      for (const { confirmationId } of change.events) if (confirmationId !== null) commits.about.push(confirmationId)
+      for (const write of change.writes) {
+        if (write.kind === 'grant') grants.noteGrant(write.record)
+        const reference = referenceTo(write)
+        if (reference !== null) commits.changed.push(reference)
+      }
+    })
+    if (commits.lastSeq > 0) followers.forEach((listener) => listener(commits))
   }
 
   /** Tries a commit, again and again until there is one. */
@@ -97,7 +131,7 @@ export function openSqliteStore(
     throw error
   }
 
-  function enqueue(change: Change | 'probe'): Promise<Committed | 'conflict'> {
+  function enqueue(change: Change | 'probe'): Promise<CommitOutcome> {
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((done, fail) => {
       queue.push({ change, packed: pack(change), done, fail })
@@ -108,26 +142,28 @@ export function openSqliteStore(
     })
   }
 
-  /** The writer is idle, so this is when the transaction begins: what comes too late for its deadline stays out. */
+  /** The writer is idle, so this is when the transaction begins. */
   function send(): void {
     if (writing.length > 0 || queue.length === 0) return
     began = now()
-    const group = queue.slice(0, maxGroup)
+    writing = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
-    writing = group.filter(({ change }) => !isLate(change, began))
-    for (const { change, done } of group) if (isLate(change, began)) done('conflict')
-    if (writing.length > 0) writer.start(writing.map(({ packed }) => packed))
-    else if (queue.length > 0) send()
-    else closeIfDone()
+    writer.start(
+      writing.map(({ packed }) => packed),
+      began,
+    )
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {
     if (outcome === 'conflict') return done('conflict')
-    if (typeof outcome === 'object') return fail(toError(outcome))
-    if (change === 'probe') return done({ writes: [], events: [] })
-    const events = change.events.map((event, index) => ({ seq: outcome + index, ...event }))
-    const committed = { writes: change.writes, events }
-    for (const write of change.writes) if (write.kind === 'grant') grants.noteGrant(write.record)
+    if (!isDone(outcome)) {
+      if ('error' in outcome) return fail(toError(outcome))
+      return done({ unmet: (change as Change).requires![outcome.unmet]!, quota: outcome.quota })
+    }
+    if (change === 'probe') return done({ writes: [], events: [], quotas: [] })
+    const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
+    const events = change.events.map((event, index) => ({ seq: first! + index, ...event }))
+    const committed = { writes: change.writes, events, quotas: quotasFrom(numbers) }
     listeners.forEach((listener) => listener(committed))
     done(committed)
   }
@@ -140,9 +176,14 @@ export function openSqliteStore(
     settledBefore: (at) =>
       writing.length > 0 && began < at ? new Promise((go) => void whenOver.push(go)) : Promise.resolve(),
 
-    subscribe(listener) {
+    onCommit(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+
+    follow(listener) {
+      followers.add(listener)
+      return () => followers.delete(listener)
     },
 
     ...nouns,
@@ -168,7 +209,7 @@ export function openSqliteStore(
 function prepare(db: Database.Database, assertKnown: AssertKnown) {
   const one = <W, T>(table: Table<W, T>) => {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name} WHERE ${table.whereKey}`).raw()
-    return read((...key: string[]): T | undefined => {
+    return readNow((...key: string[]): T | undefined => {
       const row = statement.get(...key) as SqlValue[] | undefined
       return row && table.read(row)
     })
@@ -177,6 +218,8 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
+  const link = one<Link, Link>(links)
+  const usageOf = readUsage(db)
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   const sent = one(idempotency)
   return {
@@ -184,10 +227,11 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
     events: readEvents(db, assertKnown),
-    idempotency: { get: (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
+    idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
     people: readPeople(db),
-    keys: { list: all<Key>(keys) },
-    links: { get: one<Link, Link>(links) },
+    keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
+    links: { get: async (hash: string) => link(hash) },
+    quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
     secret: read(() => secret.get() as string),
   }
 }
@@ -198,22 +242,71 @@ function recordsOf(write: Write): string[] {
   return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
 }
 
-function isUnknown(outcome: PackedOutcome): boolean {
-  return typeof outcome === 'object' && outcome.isUnknown === true
+function referenceTo(write: Write): Reference | null {
+  switch (write.kind) {
+    case 'confirmation':
+    case 'grant':
+    case 'key':
+      return { kind: write.kind, id: write.record.id }
+    case 'delivery':
+      return { kind: 'delivery', id: write.record.confirmationId, channel: write.record.channel }
+    case 'person':
+      return { kind: 'person', id: write.record.name }
+    case 'link':
+      return { kind: 'link', id: write.record.hash }
+    case 'use':
+      return { kind: 'grant', id: write.grantId }
+    // Only ever added: nobody remembers that one was not there.
+    case 'idempotency':
+      return null
+  }
 }
 
-function isLate(change: Change | 'probe', now: number): boolean {
-  return change !== 'probe' && change.before !== undefined && now >= change.before
+function isDone(outcome: PackedOutcome): outcome is number | number[] {
+  return typeof outcome === 'number' || Array.isArray(outcome)
+}
+
+function isUnknown(outcome: PackedOutcome): boolean {
+  return typeof outcome === 'object' && 'isUnknown' in outcome && outcome.isUnknown === true
+}
+
+function quotasFrom(numbers: number[]): Quota[] {
+  const quotas: Quota[] = []
+  for (let index = 0; index < numbers.length; index += 2) {
+    quotas.push({ remaining: numbers[index]!, resetMs: numbers[index + 1]! })
+  }
+  return quotas
 }
 
 function pack(change: Change | 'probe'): PackedChange {
-  if (change === 'probe') return { writes: [['probe']], events: [] }
+  if (change === 'probe') return { writes: [['probe']], requires: [], events: [] }
   const writes: PackedWrite[] = []
   for (const write of change.writes) {
     writes.push(packWrite(write))
     if (write.kind === 'person') writes.push(['identities', write.record.name, write.record.identities])
   }
-  return { writes, events: change.events.map(events.insertValues) }
+  return {
+    writes,
+    requires: (change.requires ?? []).map(packRequirement),
+    events: change.events.map(events.insertValues),
+  }
+}
+
+function packRequirement(requirement: Requirement): PackedRequirement {
+  switch (requirement.kind) {
+    case 'before':
+      return ['before', requirement.at]
+    case 'key_live':
+      return ['key_live', requirement.keyId]
+    case 'no_keys':
+      return ['no_keys']
+    case 'slot':
+      return ['slot', requirement.quota, requirement.limit.max, requirement.limit.windowMs, requirement.count]
+    case 'fewer_open':
+      return ['fewer_open', requirement.requester, requirement.below]
+    case 'nothing_alike':
+      return ['nothing_alike', requirement.requester, requirement.digest, requirement.description]
+  }
 }
 
 function packWrite(write: Write): PackedWrite {

@@ -4,9 +4,9 @@ import { openWriter, type PackedChange } from './writer.js'
 
 const writer = openWriter((workerData as { file: string }).file)
 
-parentPort!.on('message', (message: PackedChange[] | 'close') => {
+parentPort!.on('message', (message: [PackedChange[], now: number] | 'close') => {
   if (message === 'close') {
     writer.close()
     parentPort!.close()
-  } else parentPort!.postMessage(writer.write(message))
+  } else parentPort!.postMessage(writer.write(...message))
 })

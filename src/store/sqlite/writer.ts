@@ -2,6 +2,7 @@
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
+import { readUsage, takeSlots, type Usage } from './quotas.js'
 import type { ChatIdentity } from '../../access/person.js'
 import { events, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
@@ -16,19 +17,45 @@ export type PackedWrite =
   | ['identities', person: string, ChatIdentity[]]
   | ['probe']
 
+export type PackedRequirement =
+  | ['before', at: number]
+  | ['key_live', keyId: string]
+  | ['no_keys']
+  | ['slot', quota: string, max: number, windowMs: number, count: number]
+  | ['fewer_open', requester: string, below: number]
+  | ['nothing_alike', requester: string, digest: string, description: string]
+
 export interface PackedChange {
   writes: PackedWrite[]
+  requires: PackedRequirement[]
   events: SqlValue[][]
 }
 
-/** The number of the change's first event, or why there is none; `isUnknown`: it may be there after a crash. */
-export type PackedOutcome = number | 'conflict' | { error: string; code: string; isUnknown?: boolean }
+/**
+ * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from; or why there
+ * is none: the place of the first requirement that was not met, or an error. `isUnknown`: it may be there after a crash.
+ */
+export type PackedOutcome =
+  | number
+  | number[]
+  | 'conflict'
+  | { unmet: number; quota: Usage['quota'] | null }
+  | { error: string; code: string; isUnknown?: boolean }
+
+/** Slots that a change is about to take. */
+interface Taken {
+  quota: string
+  lastN: number
+  count: number
+  remaining: number
+  resetMs: number
+}
 
 type Statement = ReturnType<Database.Database['prepare']>
 
 export interface Writer {
-  /** What came of each, in order. Never throws. */
-  write(group: PackedChange[]): PackedOutcome[]
+  /** What came of each, in order, in a transaction that begins `now`. Never throws. */
+  write(group: PackedChange[], now: number): PackedOutcome[]
   close(): void
 }
 
@@ -56,6 +83,23 @@ export function openWriter(file: string): Writer {
       )
       .pluck(),
     useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
+    anyKey: db.prepare('SELECT 1 FROM keys LIMIT 1').pluck(),
+    keyLive: db
+      .prepare('SELECT 1 FROM keys WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)')
+      .pluck(),
+    countPending: db
+      .prepare(
+        `SELECT count(*) FROM (SELECT 1 FROM confirmations INDEXED BY confirmations_alike
+          WHERE status = 'pending' AND requester = ? LIMIT ?)`,
+      )
+      .pluck(),
+    alike: db
+      .prepare(
+        `SELECT 1 FROM confirmations INDEXED BY confirmations_alike
+        WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ? LIMIT 1`,
+      )
+      .pluck(),
+    idempotency: db.prepare('SELECT 1 FROM idempotency_keys WHERE caller = ? AND key = ?').pluck(),
     insertEvent: db.prepare(events.insert),
     forgetIdentities: db.prepare('DELETE FROM chat_identities WHERE person = ?'),
     insertIdentity: db.prepare('INSERT INTO chat_identities (channel, id, person) VALUES (?, ?, ?)'),
@@ -78,51 +122,72 @@ export function openWriter(file: string): Writer {
     ]),
   ) as Record<Kind, { insert: Statement; update: Statement; version: Statement; keySize: number }>
 
+  const usageOf = readUsage(db)
+  const slots = takeSlots(db)
+
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
   const findLastSeq = () => Math.max(step, sql.lastSeq.get() as number)
   let lastSeq = findLastSeq()
   const place = watchPlace(file)
   let hasMarker = false
+  /** Null: not looked yet in this transaction. */
+  let hasKeys: boolean | null = null
 
-  function writeAll(group: PackedChange[]): PackedOutcome[] {
+  function writeAll(group: PackedChange[], now: number): PackedOutcome[] {
     try {
-      return writeGroup(group)
+      return writeGroup(group, now)
     } catch (error) {
       if (isOutage(error)) return group.map(() => pack(error))
       // One change that cannot be written, or expected something absent that is there, must not take the others down.
-      return group.map(writeOne)
+      return group.map((change) => writeOne(change, now))
     }
   }
 
-  function writeOne(change: PackedChange): PackedOutcome {
+  function writeOne(change: PackedChange, now: number): PackedOutcome {
     try {
-      return writeGroup([change])[0]!
+      return writeGroup([change], now)[0]!
     } catch (error) {
       return isTaken(error) ? 'conflict' : pack(error)
     }
   }
 
-  function writeGroup(group: PackedChange[]): PackedOutcome[] {
-    let seq = lastSeq
+  function writeGroup(group: PackedChange[], now: number): PackedOutcome[] {
+    const before = lastSeq
+    hasKeys = null
     sql.begin.run()
     try {
-      const outcomes = group.map(({ writes, events }) => {
-        if (!writes.every(holds)) return 'conflict'
-        writes.forEach(write)
-        const first = seq + 1
-        for (const event of events) sql.insertEvent.run(event, ++seq)
-        return first
-      })
+      const outcomes = group.map((change) => writeChange(change, now))
       commit()
-      lastSeq = seq
       return outcomes
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
       // Somebody else may have appended: the next attempt counts from what is there.
-      if (!isOutage(error)) lastSeq = findLastSeq()
+      lastSeq = isOutage(error) ? before : findLastSeq()
       throw error
     }
+  }
+
+  function writeChange({ writes, requires, events }: PackedChange, now: number): PackedOutcome {
+    if (!writes.every(holds)) return 'conflict'
+    const taken: Taken[] = []
+    for (const [place, requirement] of requires.entries()) {
+      if (requirement[0] === 'slot') {
+        const slot = findRoom(requirement, now, taken)
+        if ('used' in slot) return { unmet: place, quota: slot.quota }
+        taken.push(slot)
+      } else if (!isMet(requirement, now)) return { unmet: place, quota: null }
+    }
+    writes.forEach(write)
+    const first = lastSeq + 1
+    for (const event of events) sql.insertEvent.run(event, ++lastSeq)
+    if (taken.length === 0) return first
+    const outcome = [first]
+    for (const { quota, lastN, count, remaining, resetMs } of taken) {
+      slots.take(quota, now, lastN, count)
+      outcome.push(remaining, resetMs)
+    }
+    return outcome
   }
 
   /**
@@ -151,17 +216,54 @@ export function openWriter(file: string): Writer {
       }
       case 'use':
         return sql.grantUsable.get(write[1], write[2]) !== undefined
-      // What must be absent is found by inserting it.
+      // What must be absent is found by inserting it. Requests that are sent twice at once are usual, so these look first.
       case 'insert':
+        return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
       case 'identities':
       case 'probe':
         return true
     }
   }
 
+  function isMet(requirement: Exclude<PackedRequirement, ['slot', ...unknown[]]>, now: number): boolean {
+    switch (requirement[0]) {
+      case 'before':
+        return now < requirement[1]
+      case 'key_live':
+        return sql.keyLive.get(requirement[1], now) !== undefined
+      case 'no_keys':
+        hasKeys ??= sql.anyKey.get() !== undefined
+        return !hasKeys
+      case 'fewer_open':
+        return requirement[2] > 0 && (sql.countPending.get(requirement[1], requirement[2]) as number) < requirement[2]
+      case 'nothing_alike':
+        return sql.alike.get(requirement[1], requirement[2], requirement[3], now) === undefined
+    }
+  }
+
+  /** Room for these slots beside those that the same change takes, or how the quota is used where there is none. */
+  function findRoom(
+    [, quota, max, windowMs, count]: Extract<PackedRequirement, ['slot', ...unknown[]]>,
+    now: number,
+    taken: Taken[],
+  ): Taken | Usage {
+    const limit = { max, windowMs }
+    let usage = usageOf(quota, now, limit)
+    if (usage.isAhead) {
+      slots.clamp(quota, now)
+      usage = usageOf(quota, now, limit)
+    }
+    let own = 0
+    for (const one of taken) if (one.quota === quota) own += one.count
+    const remaining = max - usage.used - own - count
+    if (remaining < 0) return usage
+    return { quota, lastN: usage.lastN + own, count, remaining, resetMs: usage.quota.resetMs || windowMs }
+  }
+
   function write(change: PackedWrite): void {
     switch (change[0]) {
       case 'insert':
+        if (change[1] === 'key') hasKeys = true
         // Before the commit: a marker without a key keeps everyone out, a key without one might let everyone in later.
         if (change[1] === 'key' && !hasMarker) markClosed()
         records[change[1]].insert.run(change[2])

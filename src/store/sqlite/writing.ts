@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { openWriter, type PackedChange, type PackedOutcome } from './writer.js'
 
 export interface Writing {
-  /** Starts on a group. The next one is given when it is known what came of this. */
-  start(group: PackedChange[]): void
+  /** Starts on a group, in a transaction that begins `now`. The next one is given when it is known what came of this. */
+  start(group: PackedChange[], now: number): void
   close(): Promise<unknown>
 }
 
@@ -20,7 +20,7 @@ export const onThread: OpenWriting = (file, done, fail) => {
   thread.on('message', done)
   thread.on('error', fail)
   return {
-    start: (group) => thread.postMessage(group),
+    start: (...group) => thread.postMessage(group),
     close() {
       thread.postMessage('close')
       return once(thread, 'exit')
@@ -32,7 +32,7 @@ export const onThread: OpenWriting = (file, done, fail) => {
 export const onThisThread: OpenWriting = (file, done) => {
   const writer = openWriter(file)
   return {
-    start: (group) => void setImmediate(() => done(writer.write(group))),
+    start: (...group) => void setImmediate(() => done(writer.write(...group))),
     close: async () => writer.close(),
   }
 }

@@ -1,0 +1,251 @@
+// What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
+// something of the commit that holds it, or both.
+import * as audit from '../audit/event.js'
+import { type ActorOf, isVerified, textOf } from '../core/actor.js'
+import { resolve } from '../core/confirmation.js'
+import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
+import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
+import { callBack } from '../notify/routing.js'
+import { oddOneOf, plainWords } from '../policy/name.js'
+import type { Governing, Policy } from '../policy/policy.js'
+import type { Quota, RateLimit } from '../policy/window.js'
+import type { Requirement, Store, Unmet } from '../store/store.js'
+import { findCover, type Grant } from '../whitelist/grant.js'
+import type { Grants } from './grants.js'
+import { type Proposal, rejection } from './settle.js'
+
+export interface GateDeps {
+  store: Store
+  policy: () => Policy
+  grants: Pick<Grants, 'doesCount'>
+  /** How long an approval may be claimed. */
+  approvalMs: number
+  /** Why this URL cannot be called back, if so. */
+  problemWithCallback: (url: string) => string | null
+}
+
+/** A submission under its rule, as it would be held. */
+export interface Candidate extends Governing {
+  submission: Submission
+  by: Requester
+  held: Pending
+  via: Via
+}
+
+/** Who submits. */
+export type Requester = ActorOf<'person' | 'agent' | 'local' | 'anyone'>
+
+export interface Submitted {
+  confirmation: Confirmation
+  /** This was asked before, with the same key. */
+  isReplay: boolean
+}
+
+/** What the submissions of one change have taken so far, and what is known of what others have. */
+export interface Plan {
+  uses: Map<string, number>
+  slots: Map<string, number>
+  held: Confirmation[]
+  known: Known
+}
+
+/** What a commit told that found a requirement unmet. */
+export interface Known {
+  quotas: Map<string, Quota>
+  /** By requester: at least so many are pending. */
+  pending: Map<string, number>
+}
+
+export interface Gate {
+  name: string
+  /** What is answered in place of holding it; null: nothing stands against that, as far as is known. */
+  answer(one: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> | Proposal<Submitted> | null
+  /** What the commit must find. Where it does not, all is planned anew, with that known. */
+  requires?(one: Candidate, plan: Plan): Requirement | null
+}
+
+export function createGates({ store, policy, grants, approvalMs, problemWithCallback }: GateDeps): Gate[] {
+  const callback: Gate = {
+    name: 'callback',
+    answer({ submission: { callbackUrl } }) {
+      const problem = callbackUrl === null ? null : problemWithCallback(callbackUrl)
+      return problem === null ? null : { answer: refuse('callback_refused', `Field 'callback_url' ${problem}`) }
+    },
+  }
+
+  const unclearName: Gate = {
+    name: 'unclear name',
+    answer: ({ submission: { action } }) => (policy().isUnclear(action) ? { answer: unclear(action) } : null),
+  }
+
+  const whitelist: Gate = {
+    name: 'whitelist',
+    async answer(one, { uses }) {
+      const { submission, by, terms, held } = one
+      // The rule wants a person every time.
+      if (!terms.mayWhitelist) return null
+      const { action, sessionKey, requester, details } = submission
+      const found = await store.grants.covering(action, sessionKey, details, held.createdAt)
+      if (found.length === 0) return null
+      const mayDecide = (name: string) =>
+        (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
+      const counting = found.filter((grant) => grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)))
+      const left = uses.size === 0 ? counting : counting.map((grant) => withUses(grant, uses))
+      const grant = findCover(left, submission, held.createdAt)
+      return grant === undefined ? null : cover(one, grant)
+    },
+  }
+
+  function cover({ by, held, via }: Candidate, grant: Grant): Proposal<Submitted> {
+    const { createdAt: now } = held
+    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
+    const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
+    if (isRefusal(confirmation)) return { answer: confirmation }
+    return {
+      change: {
+        writes: [
+          { kind: 'confirmation', expect: 'absent', record: confirmation },
+          { kind: 'use', grantId: grant.id, count: 1 },
+          ...callBack(confirmation, now),
+        ],
+        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
+        requires: grant.expiresAt === null ? [] : [{ kind: 'before', at: grant.expiresAt }],
+      },
+      answer: { confirmation, isReplay: false },
+    }
+  }
+
+  /** The same again while it is pending. */
+  const merge: Gate = {
+    name: 'merge',
+    async answer({ by, limits, held, via }, plan) {
+      if (!limits.mergesIdentical) return null
+      const { requester, digest, description, createdAt: now } = held
+      const pending =
+        plan.held.find((one) => one.digest === digest && one.description === description) ??
+        (await store.confirmations.alike(requester, digest, description, now))
+      if (pending === undefined) return null
+      return {
+        change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
+        answer: { confirmation: pending, isReplay: false },
+      }
+    },
+    requires({ limits, held: { requester, digest, description } }) {
+      return limits.mergesIdentical ? { kind: 'nothing_alike', requester, digest, description } : null
+    },
+  }
+
+  const deniedBefore: Gate = {
+    name: 'denied before',
+    async answer(one) {
+      const { held } = one
+      const { denialHoldsMs } = one.limits
+      if (denialHoldsMs === 0) return null
+      const denied = await store.confirmations.lastDenied(held.digest, held.createdAt - denialHoldsMs)
+      if (denied === undefined) return null
+      return refused(one, standingDenial(denied, denialHoldsMs, held.createdAt), denied.id)
+    },
+  }
+
+  const openLimit: Gate = {
+    name: 'open limit',
+    answer(one, plan) {
+      const { maxOpen } = one.limits
+      if (maxOpen === null) return null
+      const { requester } = one.held
+      if ((plan.known.pending.get(requester) ?? 0) + countHeld(plan, requester) < maxOpen) return null
+      const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
+      return refused(one, refuse('too_many_open', sentence, { open_limit: maxOpen }), null)
+    },
+    requires({ limits: { maxOpen }, held: { requester } }, plan) {
+      return maxOpen === null ? null : { kind: 'fewer_open', requester, below: maxOpen - countHeld(plan, requester) }
+    },
+  }
+
+  const rate: Gate = {
+    name: 'rate',
+    answer({ submission, by, limits, held, via }, plan) {
+      const quota = quotaOf(policy(), submission.action)
+      const known = plan.known.quotas.get(nameOf(quota, limits.rate))
+      const taken = plan.slots.get(quota) ?? 0
+      if (known === undefined || known.remaining > taken) return null
+      const resetMs = known.resetMs === 0 && taken > 0 ? limits.rate.windowMs : known.resetMs
+      const answer = tooMany(resetMs, limits.rate)
+      const event = audit.rateLimited(submission, answer.extra, { actor: by, at: held.createdAt, via })
+      return { answer, change: { writes: [], events: [event] } }
+    },
+    requires: ({ submission, limits }) => ({
+      kind: 'slot',
+      quota: quotaOf(policy(), submission.action),
+      limit: limits.rate,
+      count: 1,
+    }),
+  }
+
+  return [callback, unclearName, whitelist, merge, deniedBefore, openLimit, rate]
+}
+
+/** What the limit per action is counted by. */
+export function quotaOf(policy: Policy, action: string): string {
+  return `action ${policy.windowOf(action)}`
+}
+
+/** Takes down what an unmet requirement tells: the gates answer by it in the next round. */
+export function learn(known: Known, { unmet, quota }: Unmet): void {
+  if (unmet.kind === 'slot') known.quotas.set(nameOf(unmet.quota, unmet.limit), quota!)
+  if (unmet.kind === 'fewer_open') known.pending.set(unmet.requester, unmet.below)
+}
+
+/** One quota may have several limits, each by its rule. */
+function nameOf(quota: string, { max, windowMs }: RateLimit): string {
+  return `${max} ${windowMs} ${quota}`
+}
+
+function countHeld({ held }: Plan, requester: string): number {
+  let count = 0
+  for (const one of held) if (one.requester === requester) count += 1
+  return count
+}
+
+function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
+  return { ...grant, uses: grant.uses + (uses.get(grant.id) ?? 0) }
+}
+
+function refused({ by, held, via }: Candidate, answer: Refusal, confirmationId: string | null): Proposal<Submitted> {
+  const { action, digest, sessionKey, createdAt: at } = held
+  const attempt = { actor: by, at, via, confirmationId }
+  return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
+}
+
+function unclear(action: string): Refusal {
+  const sentence =
+    `The action's name is not plain: it has ${oddOneOf(action)} in it, and no rule spells it out. Use a name of ` +
+    `${plainWords}, or have a rule name this one exactly, without * and ?.`
+  return refuse('unclear_action', sentence)
+}
+
+function tooMany(resetMs: number, { max, windowMs }: RateLimit) {
+  const seconds = Math.max(1, Math.ceil(resetMs / 1000))
+  const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
+  return refuse('rate_limited', sentence, {
+    max,
+    remaining: 0,
+    window_seconds: windowMs / 1000,
+    retry_after_seconds: seconds,
+  })
+}
+
+function standingDenial({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {
+  const { at, reason } = resolution
+  const by = textOf(resolution.by)
+  const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
+  const because = reason === null ? '' : `, because: ${reason}`
+  const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`
+  return refuse('denied_before', sentence, {
+    status: 'denied',
+    id,
+    resolved_by: by,
+    reason,
+    retry_after_seconds: seconds,
+  })
+}
