@@ -1,92 +1,145 @@
-// The architecture as docs/architecture.md draws it, held against the imports of src.
+// The architecture as docs/architecture.md states it, held against the sources: who may import whom, and what is pure.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import ts from 'typescript'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const architecture = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
-const order = /^core <- .*$/m.exec(architecture)![0].split(' <- ')
-const pure = ['core', 'access', 'policy', 'whitelist', 'audit', 'web']
-/** What runs in a browser, which has a clock. */
-const browserScript = 'web/browser/page.ts'
 
-interface Source {
-  /** Relative to src. */
-  file: string
-  unit: string
-  text: string
-  imports: string[]
+interface Row {
+  room: string
+  isPure: boolean
+  rooms: string[]
+  packages: string[]
 }
 
-const sources: Source[] = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+interface Import {
+  /** `src/core/vote.ts:3`. */
+  place: string
+  room: string
+  /** As it is written. */
+  path: string
+  /** The room that it leads to, or the package; null for Node's own. */
+  target: string | null
+}
+
+const rows = readTable(architecture)
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
-  .map((file) => {
-    const text = readFileSync(join(root, 'src', file), 'utf8')
-    const imports = [...text.matchAll(/\bfrom\s+'([^']+)'|\bimport\s*\(?\s*'([^']+)'/g)].map((one) => one[1] ?? one[2]!)
-    return { file, unit: unitOf(file), text, imports }
+  .map((file) => ({ file, room: roomOf(file), text: readFileSync(join(root, 'src', file), 'utf8') }))
+const imports = sources.flatMap(({ file, text }) => importsOf(file, text))
+
+/** The table whose first column is `room`. */
+function readTable(markdown: string): Row[] {
+  const lines = /^\| room \|.*\n\|[ |-]*\n((?:\|.*\n)+)/m.exec(markdown)![1]!.trim().split('\n')
+  return lines.map((line) => {
+    const [name, rooms, packages] = line.split('|').slice(1, 4)
+    const list = (cell: string) => cell.split(',').flatMap((one) => one.trim() || [])
+    const [, room, pure] = /^(\S+)( \(pure\))?$/.exec(name!.trim())!
+    return { room: room!, isPure: pure !== undefined, rooms: list(rooms!), packages: list(packages!) }
   })
-
-/** The folder or file directly under src: core/model.ts belongs to core, app.ts to app. */
-function unitOf(file: string): string {
-  return file.split('/')[0]!.replace(/\.[tj]s$/, '')
 }
 
-/** The unit that a relative import leads to. */
-function targetOf({ file }: Source, path: string): string {
-  return unitOf(join(file, '..', path))
+/** The folder or file directly in src: core/ for core/model.ts, app.ts for itself. */
+function roomOf(file: string): string {
+  const [first, ...rest] = file.split('/')
+  return rest.length > 0 ? `${first}/` : first!
 }
 
-t.test('everything in src has a place in the order, and everything in the order is in src', async (t) => {
-  t.ok(sources.length > 30, 'the sources are found')
-  t.same([...new Set(sources.map(({ unit }) => unit))].sort(), order.toSorted())
-})
+function importsOf(file: string, text: string): Import[] {
+  return ts.preProcessFile(text).importedFiles.map(({ fileName: path, pos }) => ({
+    place: `src/${file}:${text.slice(0, pos).split('\n').length}`,
+    room: roomOf(file),
+    path,
+    target: path.startsWith('.')
+      ? roomOf(join(file, '..', path).replace(/\.js$/, '.ts'))
+      : path.startsWith('node:')
+        ? null
+        : path.split('/', path.startsWith('@') ? 2 : 1).join('/'),
+  }))
+}
 
-t.test('a file imports from its own folder or from further left', async (t) => {
-  for (const source of sources) {
-    for (const path of source.imports.filter((one) => one.startsWith('.'))) {
-      const target = targetOf(source, path)
-      const from = order.indexOf(source.unit)
-      const to = order.indexOf(target)
-      if (target !== source.unit && !(to >= 0 && to < from)) {
-        t.fail(`src/${source.file} imports ${path}, but ${target} does not stand left of ${source.unit}`)
-      }
+/** Every import that the table does not allow, and everything it allows that no file uses. */
+function problemsWith(rows: Row[], imports: Import[]): string[] {
+  const allowed = ({ rooms, packages }: Row) => [...rooms, ...packages]
+  const forbidden = imports.flatMap(({ place, room, path, target }) => {
+    if (target === null || target === room) return []
+    const row = rows.find((one) => one.room === room)
+    if (row === undefined || allowed(row).includes(target)) return []
+    return [
+      `${place} imports '${path}', and ${room} may not import from ${target}. Move what is needed to where ${room} may ` +
+        `reach it, or add ${target} to the row of ${room} in docs/architecture.md and say why in the commit.`,
+    ]
+  })
+  const unused = rows.flatMap((row) =>
+    allowed(row)
+      .filter((target) => !imports.some((one) => one.room === row.room && one.target === target))
+      .map(
+        (target) =>
+          `No file of ${row.room} imports from ${target}: take it out of the row of ${row.room} in docs/architecture.md.`,
+      ),
+  )
+  return [...forbidden, ...unused]
+}
+
+/** The rooms of a circle, the first named again at the end; null if there is none. */
+function findCircle(rows: Row[]): string[] | null {
+  const safe = new Set<string>()
+  const walk = (room: string, path: string[]): string[] | null => {
+    if (path.includes(room)) return [...path.slice(path.indexOf(room)), room]
+    if (safe.has(room)) return null
+    for (const next of rows.find((row) => row.room === room)?.rooms ?? []) {
+      const circle = walk(next, [...path, room])
+      if (circle !== null) return circle
     }
+    safe.add(room)
+    return null
   }
-})
-
-t.test('the scan sees every way to import', async (t) => {
-  const count = sources.reduce((sum, { imports }) => sum + imports.length, 0)
-  const keywords = sources.reduce((sum, { text }) => sum + [...text.matchAll(/^import\b|^export .* from /gm)].length, 0)
-  t.ok(count >= keywords, `${count} imports seen, ${keywords} statements`)
-})
-
-const homes: Record<string, string[]> = {
-  fastify: ['routes', 'app'],
-  '@fastify/rate-limit': ['routes'],
-  'better-sqlite3': ['store'],
-  // Fastify's, and named because its newer versions warn on Node 20.
-  'light-my-request': [],
-  undici: ['notify'],
-  pino: ['log'],
-  'pino-pretty': ['log'],
-  'prom-client': ['metrics'],
-  uuid: ['app'],
-  yaml: ['policy', 'config', 'routes'],
-  zod: ['policy', 'config', 'routes'],
+  return rows.reduce<string[] | null>((found, { room }) => found ?? walk(room, []), null)
 }
-t.test('every package is imported only where it belongs', async (t) => {
+
+t.test('the tree and the table in docs/architecture.md name what is in src, each once', async (t) => {
+  const listed = readdirSync(join(root, 'src'), { withFileTypes: true })
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+    .sort()
+  const tree = /^src\/\n((?: {2}.*\n)+)/m.exec(architecture)![1]!
+  t.same([...tree.matchAll(/^ {2}(\S+) +\S/gm)].map((line) => line[1]!).sort(), listed, 'the tree')
+  t.same(rows.map(({ room }) => room).sort(), listed, 'the table')
+})
+
+t.test('every import is in the table, and everything in the table is imported', async (t) => {
+  for (const problem of problemsWith(rows, imports)) t.fail(problem)
+})
+
+t.test('a failure names the file, the line and what to do', async (t) => {
+  const table = '| room | may import from | packages |\n| --- | --- | --- |\n| a/ | c.ts | zod |\n| b/ (pure) | | |\n'
+  const text = "import 'node:fs'\nimport type { B } from '../b/b.js'\nexport * from '@x/y/z'\nimport './own.js'\n"
+  const [b, package_, c, zod, ...rest] = problemsWith(readTable(table), importsOf('a/a.ts', text))
+  t.match(b, /^src\/a\/a\.ts:2 imports '\.\.\/b\/b\.js', and a\/ may not import from b\/\. .* row of a\/ in docs/)
+  t.match(package_, /^src\/a\/a\.ts:3 imports '@x\/y\/z', and a\/ may not import from @x\/y\. /)
+  t.match(c, /^No file of a\/ imports from c\.ts: take it out of the row of a\/ in docs\/architecture\.md\.$/)
+  t.match(zod, 'imports from zod')
+  t.same(rest, [])
+})
+
+t.test('no rooms import in a circle', async (t) => {
+  const circle = findCircle(rows)
+  t.equal(circle, null, `${circle?.join(' imports from ')}: one of these has to go`)
+  const row = (room: string, ...rooms: string[]): Row => ({ room, isPure: false, rooms, packages: [] })
+  t.same(findCircle([row('a', 'b', 'c'), row('b', 'c'), row('c', 'b')]), ['b', 'c', 'b'], 'one is found')
+})
+
+/** Fastify's, and in package.json because its newer versions warn on Node 20. */
+const unimported = ['light-my-request']
+t.test('every dependency is imported somewhere', async (t) => {
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
     'dependencies' | 'optionalDependencies',
     object
   >
-  const names = Object.keys({ ...dependencies, ...optionalDependencies })
-  t.same(Object.keys(homes).sort(), names.sort(), 'every dependency has a home')
-  for (const { file, unit, imports } of sources) {
-    for (const name of imports.filter((one) => !one.startsWith('.') && !one.startsWith('node:'))) {
-      if (!homes[name]?.includes(unit)) t.fail(`src/${file} imports ${name}`)
-    }
-  }
+  const used = new Set([...rows.flatMap(({ packages }) => packages), ...unimported])
+  t.same(Object.keys({ ...dependencies, ...optionalDependencies }).sort(), [...used].sort())
 })
 
 t.test('better-sqlite3 is loaded by store/sqlite/driver.ts alone, which knows the version that fits', async (t) => {
@@ -100,39 +153,32 @@ t.test('better-sqlite3 is loaded by store/sqlite/driver.ts alone, which knows th
 })
 
 /** A hash is a function of its input; the rest of node:crypto makes chance. */
-const hashing = /^import \{ hash \} from 'node:crypto'$/gm
-/** From text to values and nothing else; where they may be used, the test above knows. */
+const hashing = /^import \{ hash \} from 'node:crypto'$/m
+/** From text to values and nothing else. */
 const pureLibraries = ['yaml', 'zod']
-t.test('the pure folders know no clock, no chance, and of the outside nothing but hashing and parsing', async (t) => {
-  for (const { file, text, imports } of sources.filter(({ unit }) => pure.includes(unit))) {
-    const outside = imports.filter((one) => !one.startsWith('.') && !pureLibraries.includes(one))
-    const hashes = [...text.matchAll(hashing)].map(() => 'node:crypto')
-    t.same(outside, hashes, `src/${file} imports nothing else from outside`)
-    if (file === browserScript) continue
-    t.notMatch(
-      text,
-      /Date\.now|new Date\(\)|Math\.random|\bcrypto\.|performance\.|setTimeout|process\./,
-      `src/${file} is pure`,
+/** What runs in a browser, which has a clock. */
+const browserScript = 'web/browser/page.ts'
+t.test('the pure rooms know no clock, no chance, and of Node nothing but hashing', async (t) => {
+  const isPure = (room: string) => rows.some((row) => row.room === room && row.isPure)
+  for (const { room, packages } of rows.filter((row) => row.isPure)) {
+    t.same(
+      packages.filter((name) => !pureLibraries.includes(name)),
+      [],
+      `the packages of ${room} are pure`,
     )
   }
-})
-
-t.test('pages know the records and nothing else', async (t) => {
-  const web = sources.filter(({ unit }) => unit === 'web')
-  const targets = web.flatMap((source) => source.imports.map((path) => targetOf(source, path)))
-  t.same([...new Set(targets)].sort(), ['core', 'web'])
+  for (const { place, path } of imports.filter(({ room, target }) => target === null && isPure(room))) {
+    const [file, line] = place.split(':') as [string, string]
+    const text = readFileSync(join(root, file), 'utf8').split('\n')[Number(line) - 1]!
+    t.match(text, hashing, `${place} imports '${path}', and its room is pure: take the value as an argument`)
+  }
+  for (const { file, text } of sources.filter(({ file, room }) => isPure(room) && file !== browserScript)) {
+    const impure = /Date\.now|new Date\(\)|Math\.random|\bcrypto\.|performance\.|setTimeout|process\./
+    t.notMatch(text, impure, `src/${file} is pure`)
+  }
 })
 
 t.test('nothing but server.ts reads the environment', async (t) => {
   const readers = sources.filter(({ text }) => /process\.env/.test(text)).map(({ file }) => file)
   t.same(readers, ['server.ts'])
-})
-
-t.test('the tree in docs/architecture.md is what ls src shows', async (t) => {
-  const tree = /^src\/\n((?: {2}.*\n)+)/m.exec(architecture)![1]!
-  const drawn = [...tree.matchAll(/^ {2}(\S+) +\S/gm)].map((line) => line[1]!)
-  const listed = readdirSync(join(root, 'src'), { withFileTypes: true }).map((entry) =>
-    entry.isDirectory() ? `${entry.name}/` : entry.name,
-  )
-  t.same(drawn.toSorted(), listed.toSorted())
 })

@@ -27,26 +27,43 @@ import { locally } from './actors.js'
 export const t0 = Date.UTC(2026, 0, 1)
 
 export interface ManualClock extends Clock {
-  /** Moves on, ringing what falls due on the way, and lets what that started settle. */
+  /** Moves on, ringing what falls due on the way, and each time waits until what that started has come to rest. */
   advance(ms: number): Promise<void>
-  /** What to wait for while things settle: a writer that answers has written what it was given before. */
-  writers: Set<() => Promise<unknown>>
+  /** Whose work is waited for: the stores of the apps on this clock. */
+  stores: Set<Activity>
+}
+
+/** What is asked of a store. */
+export interface Activity {
+  /** How much was asked and answered so far. */
+  count: number
+  /** How much is asked and not yet answered. */
+  underWay: number
 }
 
 export function manualClock(start = t0): ManualClock {
   let time = start
-  const writers: ManualClock['writers'] = new Set()
-  const settle = async () => {
-    // What falls due may lead to a commit, and that to the next.
-    for (let turn = 0; turn < 3; turn++) {
-      await Promise.allSettled([...writers].map((answer) => answer()))
-      await new Promise((resolve) => setTimeout(resolve, 5))
+  let sleepersChanged = 0
+  const stores: ManualClock['stores'] = new Set()
+  const sum = (of: keyof Activity) => [...stores].reduce((total, one) => total + one[of], 0)
+
+  /** Until for a whole turn of the event loop nothing was asked of a store, answered by it, put to sleep or queued. */
+  const rest = async () => {
+    const end = performance.now() + 5000
+    for (let isAtWork = true; isAtWork;) {
+      if (performance.now() > end) throw new Error('what fell due is still at work after 5 s')
+      const [asked, changed] = [sum('count'), sleepersChanged]
+      await new Promise((resolve) => setImmediate(resolve))
+      const isQueued = process.getActiveResourcesInfo().includes('Immediate')
+      isAtWork = isQueued || sum('underWay') > 0 || sum('count') !== asked || sleepersChanged !== changed
     }
   }
+
   const sleepers = new Set<{ at: number; run: () => void }>()
   const wake = (at: number, run: () => void) => {
     const sleeper = { at, run }
     sleepers.add(sleeper)
+    sleepersChanged += 1
     // What is due already rings in the next turn, as a real timer would.
     if (at <= time) setImmediate(() => sleepers.delete(sleeper) && run())
     return () => sleepers.delete(sleeper)
@@ -58,7 +75,7 @@ export function manualClock(start = t0): ManualClock {
     async advance(ms) {
       const end = time + ms
       for (;;) {
-        await settle()
+        await rest()
         const next = [...sleepers].sort((a, b) => a.at - b.at)[0]
         if (next === undefined || next.at > end) break
         sleepers.delete(next)
@@ -66,10 +83,32 @@ export function manualClock(start = t0): ManualClock {
         next.run()
       }
       time = end
-      await settle()
+      await rest()
     },
-    writers,
+    stores,
   }
+}
+
+/** The same store, and what is asked of it. */
+function watched(store: Store): { store: Store; activity: Activity } {
+  const activity = { count: 0, underWay: 0 }
+  const note = (by: 1 | -1) => {
+    activity.count += 1
+    activity.underWay += by
+  }
+  const call = (method: (...args: unknown[]) => unknown, args: unknown[]) => {
+    const answer = method(...args)
+    if (!(answer instanceof Promise)) return answer
+    note(1)
+    const noteEnd = () => note(-1)
+    answer.then(noteEnd, noteEnd)
+    return answer
+  }
+  const methods = Object.entries(store).map(([name, value]) => [
+    name,
+    typeof value === 'function' ? (...args: unknown[]) => call(value as () => unknown, args) : (value as unknown),
+  ])
+  return { store: Object.fromEntries(methods) as Store, activity }
 }
 
 /** Long enough for commits on the writer's thread to come back. */
@@ -164,7 +203,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   const clock = options.clock ?? manualClock()
   const logged: Record<string, unknown>[] = []
   const log = pino({ level: 'debug' }, { write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>) })
-  const opened = openSqliteStore(dbPath, options.openWriting ?? onThisThread, clock.now)
+  const { store: opened, activity } = watched(openSqliteStore(dbPath, options.openWriting ?? onThisThread, clock.now))
   const store = options.wrapStore?.(opened) ?? opened
   const holdpoint = await buildApp(configFor(dbPath, options.config), {
     store,
@@ -182,13 +221,12 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
   const baseUrl = options.baseUrl ?? 'http://127.0.0.1:6000'
   holdpoint.startSending(baseUrl, baseUrl)
 
-  const answer = () => opened.probe()
-  clock.writers.add(answer)
+  clock.stores.add(activity)
   let stopped = false
   const stop = async () => {
     if (stopped) return
     stopped = true
-    clock.writers.delete(answer)
+    clock.stores.delete(activity)
     await app.close()
     await service.stop()
     await holdpoint.stopSending(0)
@@ -256,25 +294,25 @@ export function withKey(call: Built['call'], key: string, keyId = ''): CallAs {
 function checkAnswers(t: Test, { app }: Holdpoint): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     done(null, payload)
-    const flaw = flawOfAnswer(request, reply, payload)
-    if (flaw !== null) t.fail(`${request.method} ${request.url} answered ${reply.statusCode}: ${flaw}`)
+    const found = problemWithAnswer(request, reply, payload)
+    if (found !== null) t.fail(`${request.method} ${request.url} answered ${reply.statusCode}: ${found}`)
   })
 }
 
-function flawOfAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
   const isJson = String(reply.getHeader('content-type')).includes('json')
   const { schema } = routeOptions
   const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
-  const flaw = problem === null ? null : flawOfProblem(routeOptions, problem)
-  if (flaw !== null) return flaw
+  const found = problem === null ? null : problemWithRefusal(routeOptions, problem)
+  if (found !== null) return found
   // Pages are checked by what they show.
   if (schema === undefined) return null
   const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
-  const undeclared = flawOfHeaders(reply.getHeaders(), sends)
+  const undeclared = problemWithHeaders(reply.getHeaders(), sends)
   if (undeclared !== null || problem !== null) return undeclared
   const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
-  return isJson && typeof payload === 'string' ? flawOfFields(answer, JSON.parse(payload)) : null
+  return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
 }
 
 /** What goes with every answer, or is about the connection, or for what stands in between. */
@@ -288,14 +326,14 @@ const commonHeaders = [
 ]
 
 /** A header that is sent is declared, by the route for its answers and by the code for problems. */
-export function flawOfHeaders(sent: object, declared: readonly string[]): string | null {
+export function problemWithHeaders(sent: object, declared: readonly string[]): string | null {
   const known = [...commonHeaders, ...declared.map((name) => name.toLowerCase())]
   const others = Object.keys(sent).filter((name) => !known.includes(name))
   return others.length === 0 ? null : `it does not declare the header ${others.join(', ')}`
 }
 
 /** Everything in a problem follows from its code: its extras, and whether its status is a state or the number. */
-export function flawOfProblem(route: FastifyRequest['routeOptions'], body: { code: ProblemCode }): string | null {
+export function problemWithRefusal(route: FastifyRequest['routeOptions'], body: { code: ProblemCode }): string | null {
   const { code } = body
   if (!Object.hasOwn(problems, code)) return `there is no code ${code}`
   const { method, url = '', schema, config } = route
@@ -311,11 +349,11 @@ export function flawOfProblem(route: FastifyRequest['routeOptions'], body: { cod
   const { type, title, status, detail, error, request_id } = shape
   const number = status instanceof z.ZodEnum ? status : z.literal(problems[code].status)
   const known = { type, title, status: number, detail, error, request_id, code: z.literal(code) }
-  return flawOfFields(z.strictObject({ ...known, ...Object.fromEntries(extras) }), body)
+  return problemWithFields(z.strictObject({ ...known, ...Object.fromEntries(extras) }), body)
 }
 
 /** Also where the schema leaves room: a field that it does not name is not in what it reads. */
-function flawOfFields(schema: z.ZodType, body: unknown): string | null {
+function problemWithFields(schema: z.ZodType, body: unknown): string | null {
   const fit = schema.safeParse(body)
   if (!fit.success) return fit.error.message
   return isDeepStrictEqual(fit.data, body) ? null : 'it holds a field that its schema does not name'

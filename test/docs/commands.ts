@@ -89,8 +89,8 @@ function planOfBlock(block: Block): Plan {
     else return refuse(`nobody knows what to do with <!-- ${directive} -->`)
   }
   if (isShell) {
-    const flaw = syntaxFlaw(lines.join('\n'))
-    if (flaw !== null) return refuse(`bash cannot read this block: ${flaw}`)
+    const problem = syntaxProblem(lines.join('\n'))
+    if (problem !== null) return refuse(`bash cannot read this block: ${problem}`)
   }
   if (file !== null) {
     if (!/^\w[\w.-]*$/.test(file) || before.length > 0) return refuse(`<!-- file: ${file} --> is no plain name`)
@@ -153,10 +153,10 @@ function commandsOf(lines: string[], first: number): Plan {
 
 /** Bash reads it to its end, wants no more, and misses no end of a here-document. */
 function isComplete(script: string): boolean {
-  return !/(?:^|[^\\])(?:\\\\)*\\$/.test(script) && syntaxFlaw(script) === null
+  return !/(?:^|[^\\])(?:\\\\)*\\$/.test(script) && syntaxProblem(script) === null
 }
 
-function syntaxFlaw(script: string): string | null {
+function syntaxProblem(script: string): string | null {
   const { status, stderr } = spawnSync('bash', ['--norc', '-n'], { input: `${script}\n`, encoding: 'utf8' })
   return status === 0 && stderr === '' ? null : stderr.trim()
 }

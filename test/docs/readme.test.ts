@@ -4,10 +4,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { root } from '../e2e/program.js'
-import { launch as launchBrowser, withoutBrowser } from '../web/browser.js'
+import { needs } from '../needs.js'
+import { launch as launchBrowser } from '../web/browser.js'
 import { planOf } from './commands.js'
 import { headingsOf, readDocument } from './markdown.js'
-import { follow, type Launch, type Started, withoutCurl } from './shell.js'
+import { follow, type Launch, type Started } from './shell.js'
 
 const readme = readDocument('README.md')
 const chapters = headingsOf(readme).filter(({ level }) => level === 2)
@@ -49,8 +50,8 @@ t.test('the README begins with a minute of six numbered commands, one of them in
 
 t.test(
   'the first minute works: npm start, curl, a person in a browser, and what the README says is seen',
-  { skip: withoutCurl || withoutBrowser },
   async (t) => {
+    if (!needs(t, 'curl', 'Chromium')) return
     const browser = await launchBrowser()
     t.teardown(() => browser.close())
     const request = /-d '([^']*)'/.exec(asked[2]!.kind === 'command' ? asked[2]!.text : '')![1]!
@@ -91,7 +92,8 @@ t.test(
   },
 )
 
-t.test('what comes after the first minute works', { skip: withoutCurl }, async (t) => {
+t.test('what comes after the first minute works', async (t) => {
+  if (!needs(t, 'curl')) return
   const { ran, failures } = await follow(t, readme, { lines: { from: second, to: Infinity } })
   for (const failure of failures) t.fail(failure)
   t.ok(ran.length > 5, 'there is a minute with keys')

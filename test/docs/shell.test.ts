@@ -1,10 +1,9 @@
 // The reader of documents, given small ones: what it runs, and above all what it refuses.
 import t, { type Test } from 'tap'
 import { type Program, start } from '../e2e/program.js'
+import { has, needs } from '../needs.js'
 import { planOf } from './commands.js'
-import { follow, withoutCurl } from './shell.js'
-
-const skip = withoutCurl
+import { follow } from './shell.js'
 
 /** A document of these lines. Blocks are fenced with three quotes here, so that they can stand in a template. */
 const write = (text: string) => ({ name: 'fixture.md', text: text.replaceAll("'''", '```') })
@@ -14,9 +13,13 @@ const submit = `curl -s 127.0.0.1:6000/confirm -H 'content-type: application/jso
 const unknown = 'curl -s 127.0.0.1:6000/confirm/nobody-knows'
 
 let served: Program
-if (skip === false) {
-  t.before(async () => {
-    served = await start(t, { flags: ['--rate-limit', '100'] })
+t.before(async () => {
+  if (has('curl')) served = await start(t, { flags: ['--rate-limit', '100'] })
+})
+
+function curlTest(name: string, run: (t: Test) => Promise<void>): void {
+  void t.test(name, async (t) => {
+    if (needs(t, 'curl')) await run(t)
   })
 }
 
@@ -33,7 +36,7 @@ function refuses(t: Test, failures: string[], line: number, words: RegExp): void
   t.match(failures[0], words)
 }
 
-t.test('variables, functions, the folder and pieces in the background carry over', { skip }, async (t) => {
+curlTest('variables, functions, the folder and pieces in the background carry over', async (t) => {
   const { ran, failures } = await follow(
     t,
     write(`
@@ -83,7 +86,7 @@ done
   t.equal(ran[7]!.stdout, 'Hello\n#\n409\n')
 })
 
-t.test('a status that differs from what the comment says is a failure', { skip }, async (t) => {
+curlTest('a status that differs from what the comment says is a failure', async (t) => {
   refuses(
     t,
     await failuresOf(t, `# It is pending (200).\n${submit}`),
@@ -94,17 +97,17 @@ t.test('a status that differs from what the comment says is a failure', { skip }
   refuses(t, await failuresOf(t, `${submit} # 200`), 4, /names 200, and the answer is 202/)
 })
 
-t.test('a status that no answer could have is a failure', { skip }, async (t) => {
+curlTest('a status that no answer could have is a failure', async (t) => {
   refuses(t, await failuresOf(t, '# Refused: 409.\necho refused'), 5, /names 409, and nothing was answered/)
 })
 
-t.test('an answer of 400 or more that no comment names is a failure', { skip }, async (t) => {
+curlTest('an answer of 400 or more that no comment names is a failure', async (t) => {
   refuses(t, await failuresOf(t, `# Looks.\n${unknown}`), 5, /an answer is 404, and no comment says so[^]*"not_found"/)
   const block = `# It is not there: 404 not_found.\n${unknown}\n${submit} >pending\n# Nor is this, 404.\n${unknown}`
   t.match(await failuresOf(t, block), [/^fixture\.md:5: [^]*the comment speaks of the last one below it/])
 })
 
-t.test('an answer in the background counts too', { skip }, async (t) => {
+curlTest('an answer in the background counts too', async (t) => {
   refuses(t, await failuresOf(t, `(sleep 0.1; ${unknown}) &`), 4, /an answer is 404/)
   refuses(
     t,
@@ -115,7 +118,7 @@ t.test('an answer in the background counts too', { skip }, async (t) => {
   t.same(await failuresOf(t, `# In a moment: 404.\n(sleep 0.1; ${unknown}) &`), [])
 })
 
-t.test('a code that differs from what the comment says is a failure', { skip }, async (t) => {
+curlTest('a code that differs from what the comment says is a failure', async (t) => {
   refuses(
     t,
     await failuresOf(t, `# 404 no_such_route.\n${unknown}`),
@@ -128,11 +131,11 @@ t.test('a code that differs from what the comment says is a failure', { skip }, 
   t.same(await failuresOf(t, `# 404 not_found.\n${unknown}`), [])
 })
 
-t.test('a word that is not printed is a failure', { skip }, async (t) => {
+curlTest('a word that is not printed is a failure', async (t) => {
   refuses(t, await failuresOf(t, '# It prints: approved\necho denied'), 5, /does not print approved/)
 })
 
-t.test('a command that fails is a failure, and the last one that is run', { skip }, async (t) => {
+curlTest('a command that fails is a failure, and the last one that is run', async (t) => {
   const { ran, failures } = await follow(t, write(`'''bash\necho first\n'''\n'''bash\nfalse | cat\necho later\n'''\n`))
   t.match(failures, [/^fixture\.md:5: false \| cat\n.*exit code 1/])
   t.equal(ran.length, 2)
@@ -142,13 +145,13 @@ t.test('a command that fails is a failure, and the last one that is run', { skip
   refuses(t, await failuresOf(t, 'curl 127.0.0.1:6009/health'), 4, /exit code 7[^]*curl: \(7\)/)
 })
 
-t.test('words on standard error that are not from our commands are a failure', { skip }, async (t) => {
+curlTest('words on standard error that are not from our commands are a failure', async (t) => {
   refuses(t, await failuresOf(t, 'no_such_command || true'), 4, /on standard error: .*not found/)
   refuses(t, await failuresOf(t, 'npx holdpoint --version; echo oh >&2; no_such_command || true'), 4, /not found/)
   t.same(await failuresOf(t, 'npx holdpoint people set --name alice --telegram 1'), [], 'ours are explanations')
 })
 
-t.test('what nobody plays here is a failure, not passed over', { skip }, async (t) => {
+curlTest('what nobody plays here is a failure, not passed over', async (t) => {
   refuses(t, await failuresOf(t, 'npm test'), 4, /npm test is not played here/)
   refuses(t, await failuresOf(t, 'npx tsc'), 4, /npx tsc is not played here/)
 })
@@ -211,7 +214,7 @@ t.test('blocks in a list are run as they stand there', async (t) => {
   t.match(step, { line: 4, text: 'for a in 1; do\n  echo\ndone' })
 })
 
-t.test('files are there for later blocks, and a fresh program takes its flags', { skip }, async (t) => {
+curlTest('files are there for later blocks, and a fresh program takes its flags', async (t) => {
   const { failures, ran } = await follow(
     t,
     write(`
@@ -252,7 +255,7 @@ curl -s 127.0.0.1:6001/health >web
   t.equal(ran[5]!.stdout, '2\n', 'the rules are in force')
 })
 
-t.test('npm start starts it anew on the same database, with its flags and variables', { skip }, async (t) => {
+curlTest('npm start starts it anew on the same database, with its flags and variables', async (t) => {
   const { failures, ran } = await follow(
     t,
     write(`
@@ -310,12 +313,12 @@ curl -s 127.0.0.1:6000/health
   )
 })
 
-t.test('without a rules file that is right, nothing starts, and that is a failure', { skip }, async (t) => {
+curlTest('without a rules file that is right, nothing starts, and that is a failure', async (t) => {
   const { failures } = await follow(t, write("<!-- fresh: --policy none.yaml -->\n\n'''bash\ntrue\n'''\n"))
   t.match(failures, [/^fixture\.md:4: fresh\n[^]*none\.yaml/])
 })
 
-t.test('whoever is told to open a page opens it there, between the commands', { skip }, async (t) => {
+curlTest('a reader who is told to open a page opens it there, between the commands', async (t) => {
   const opened: string[] = []
   const document = write(
     "'''bash\ntrue\n'''\n\n4. Now open <http://127.0.0.1:6001> in a browser.\n\n'''bash\ntrue\n'''\n",

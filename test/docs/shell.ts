@@ -1,5 +1,5 @@
 // A reader at a terminal: the commands of a document, in one bash, against the started program.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,12 +12,8 @@ import { temporaryFolder, until } from '../support.js'
 import { type Claim, type Command, planOf, type Step } from './commands.js'
 import type { Document } from './markdown.js'
 
-/** Generous: whoever waits this long for a command has seen it fail. */
+/** Generous: a command that takes this long has failed. */
 const patienceMs = 60_000
-
-/** For tap's `skip`: why no command can be run here, or false. */
-export const withoutCurl =
-  spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here: apt-get install curl'
 
 export interface Started {
   port: number
@@ -94,16 +90,16 @@ interface Job {
   /** Whether it goes on while the next command runs. */
   background: boolean
   /** How it failed there. */
-  flaw: string | null
+  problem: string | null
 }
 
 function judge(document: Document, jobs: Job[]): string[] {
   const claims = new Map<Claim, Job[]>()
   for (const job of jobs) claims.set(job.step.command.claim, [...(claims.get(job.step.command.claim) ?? []), job])
   return [...claims].flatMap(([claim, group]) => {
-    const flaw = flawOf(claim, group)
-    if (flaw === null) return []
-    const [{ step }, sentence] = flaw
+    const problem = problemWith(claim, group)
+    if (problem === null) return []
+    const [{ step }, sentence] = problem
     const answers = step.answers.map(({ status }) => status).join(', ') || 'none'
     const printed = `${step.stdout}${step.stderr}`.trim()
     return [describe(document, step.command, `${sentence}\nanswers: ${answers}\nprinted: ${printed}`)]
@@ -111,9 +107,9 @@ function judge(document: Document, jobs: Job[]): string[] {
 }
 
 /** The command that is to blame, and a sentence about it. */
-function flawOf({ comment, status, code, prints }: Claim, group: Job[]): [Job, string] | null {
-  const failed = group.find((job) => job.flaw !== null)
-  if (failed !== undefined) return [failed, `in the background: ${failed.flaw}`]
+function problemWith({ comment, status, code, prints }: Claim, group: Job[]): [Job, string] | null {
+  const failed = group.find((job) => job.problem !== null)
+  if (failed !== undefined) return [failed, `in the background: ${failed.problem}`]
 
   const foreground = group.filter(({ background }) => !background)
   const inOrder = foreground.length > 0 ? foreground : group
@@ -221,9 +217,9 @@ async function createReader(t: Test, reading: Reading) {
     mkdirSync(notes)
     const said = await shell.run(notes, await place(command.text), before)
     const step: Ran = { command, stdout: said.stdout, stderr: said.stderr, answers: [] }
-    jobs.push({ step, background, flaw: null, pid: said.pid === lastPid ? '0' : said.pid, notes })
+    jobs.push({ step, background, problem: null, pid: said.pid === lastPid ? '0' : said.pid, notes })
     lastPid = said.pid
-    if (said.flaw !== null) return `${said.flaw}\nprinted: ${said.stdout}${said.stderr}`
+    if (said.problem !== null) return `${said.problem}\nprinted: ${said.stdout}${said.stderr}`
     const noise = noiseIn(said.stderr, existsSync(join(notes, 'spoke')))
     if (noise !== undefined) return `on standard error: ${said.stderr}`
     const asked = join(notes, 'start.args')
@@ -254,7 +250,7 @@ async function createReader(t: Test, reading: Reading) {
         const notes = join(folder, `end-${job.pid}`)
         mkdirSync(notes)
         const said = await shell.run(notes, `wait ${job.pid} || echo exit code $?`)
-        job.flaw = said.flaw ?? (/^exit code \d+$/m.exec(said.stdout)?.[0] || null)
+        job.problem = said.problem ?? (/^exit code \d+$/m.exec(said.stdout)?.[0] || null)
       }
       await shell.end()
       for (const { step, notes } of jobs) step.answers = answersIn(notes)
@@ -310,7 +306,7 @@ async function freePort(): Promise<number> {
 interface Said {
   stdout: string
   stderr: string
-  flaw: string | null
+  problem: string | null
   /** The last process in the background. */
   pid: string
 }
@@ -381,11 +377,12 @@ function openShell(t: Test, cwd: string, env: Record<string, string>) {
       if (said !== undefined) {
         const pid = await out.until('\n')
         await err.until('\n')
-        return { stdout: said[0], stderr: said[1], flaw: null, pid: pid.trim() }
+        return { stdout: said[0], stderr: said[1], problem: null, pid: pid.trim() }
       }
-      const flaw = code === null ? `it did not end in ${patienceMs / 1000} s` : `the shell ends with exit code ${code}`
+      const problem =
+        code === null ? `it did not end in ${patienceMs / 1000} s` : `the shell ends with exit code ${code}`
       await end()
-      return { stdout: out.rest(), stderr: err.rest(), flaw, pid: '0' }
+      return { stdout: out.rest(), stderr: err.rest(), problem, pid: '0' }
     },
   }
 }
@@ -437,7 +434,7 @@ shift
 : >"$HOLDPOINT_STEP/spoke"
 exec node "$HOLDPOINT_SERVER" "$@"
 `,
-  // Whoever reads on has it running: so the program is started when this has ended, and before the next command.
+  // A reader who reads on has it running: so the program is started when this has ended, and before the next command.
   npm: `#!/usr/bin/env bash
 case "\${1:-} \${2:-}" in
   'ci ') ;;

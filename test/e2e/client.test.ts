@@ -48,8 +48,8 @@ export async function run(baseUrl: string, agentKey: string, operatorKey: string
 
   // A problem is told from another by its code, and what it holds follows from that.
   const tooLate = await operator.POST('/confirm/{id}/deny', { params: { path } })
-  let standing: Status | undefined
-  if (tooLate.error?.code === 'already_resolved') standing = tooLate.error.status
+  let stands: Status | undefined
+  if (tooLate.error?.code === 'already_resolved') stands = tooLate.error.status
   const missing = await agent.GET('/confirm/{id}', { params: { path: { id: 'nothing' } } })
   let number: number | undefined
   if (missing.error?.code === 'not_found') number = missing.error.status
@@ -74,7 +74,7 @@ export async function run(baseUrl: string, agentKey: string, operatorKey: string
   const events = await operator.GET('/audit/events', {})
   const types: components['schemas']['EventType'][] = events.data?.events.map(({ type }) => type) ?? []
   return {
-    status: submitted.data.status, approvals, told, by, execution, outcome: reported.data?.outcome, standing, number,
+    status: submitted.data.status, approvals, told, by, execution, outcome: reported.data?.outcome, stands, number,
     first: first === id, results, listed: list.data?.confirmations.map((one) => one.id === id), types,
   }
 }
@@ -154,16 +154,16 @@ t.test('a client generated from openapi.yaml compiles and works, and its misuse 
     types: [],
     skipLibCheck: true,
   })
-  const flawsOf = (file: string) =>
+  const problemsIn = (file: string) =>
     ts
       .getPreEmitDiagnostics(compiled, compiled.getSourceFile(file))
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
   t.same(compiled.getGlobalDiagnostics(), [])
-  t.same(flawsOf(client), [], 'the client compiles')
+  t.same(problemsIn(client), [], 'the client compiles')
   for (const { name, sentence, file } of wrong) {
-    const flaws = flawsOf(file)
-    t.equal(flaws.length, 1, `${name} is the only mistake`)
-    t.match(flaws[0], sentence, name)
+    const problems = problemsIn(file)
+    t.equal(problems.length, 1, `${name} is the only mistake`)
+    t.match(problems[0], sentence, name)
   }
 
   compiled.emit(compiled.getSourceFile(client))
@@ -178,7 +178,7 @@ t.test('a client generated from openapi.yaml compiles and works, and its misuse 
     by: ['alice'],
     execution: 'claimed',
     outcome: 'succeeded',
-    standing: 'approved',
+    stands: 'approved',
     number: 404,
     first: true,
     results: [/^\/confirm\/[\w-]+\/approve$/, 'invalid_request'],

@@ -43,7 +43,7 @@ async function startWithKey(t: Test): Promise<{ program: Program; key: string }>
   return { program, key: await addKey(program.dbPath) }
 }
 
-/** Nobody is let in, whoever asks is told what to do, and doing that works. */
+/** Nobody is let in, every caller is told what to do, and doing that works. */
 async function isShut(t: Test, program: Program): Promise<void> {
   const named = { code: 'unauthorized', error: /holdpoint keys add/ }
   for (const path of ['/confirm', '/audit', '/keys', '/ready']) {

@@ -13,17 +13,12 @@ export interface FaultyDisk {
   set(fault: `slow ${number}` | 'fail' | ''): void
 }
 
-/** Or why there is none. It takes a C compiler, which the native modules of this project may need as well. */
-export function faultyDisk(t: Test): FaultyDisk | { missing: string } {
-  if (process.platform !== 'linux') return { missing: 'is loaded with LD_PRELOAD, which is for Linux' }
+/** To be called where `needs(t, 'a disk with faults')` says yes. */
+export function faultyDisk(t: Test): FaultyDisk {
   const folder = temporaryFolder(t)
   const [library, control] = [join(folder, 'faulty-disk.so'), join(folder, 'fault')]
-  try {
-    const source = join(root, 'test/e2e/faulty-disk.c')
-    execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl'], { stdio: 'pipe' })
-  } catch (error) {
-    return { missing: `needs a C compiler as 'cc': ${(error as Error).message}` }
-  }
+  const source = join(root, 'test/e2e/faulty-disk.c')
+  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl'], { stdio: 'pipe' })
   writeFileSync(control, '')
   return { env: { LD_PRELOAD: library, FAULTY_DISK: control }, set: (fault) => writeFileSync(control, fault) }
 }

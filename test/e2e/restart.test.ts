@@ -72,6 +72,7 @@ t.test('rate-limit windows survive a restart, and slide on while it is down', as
   const first = await start(t, { flags })
   const { dbPath } = first
   const { id } = (await first.submit()).body
+  const { action } = (await first.call('GET', `/confirm/${id}`)).body
   t.equal((await first.submit()).status, 202)
   await first.call('POST', '/whitelist', { action: 'covered' })
   await first.submit({ action: 'covered' })
@@ -84,17 +85,17 @@ t.test('rate-limit windows survive a restart, and slide on while it is down', as
   t.equal((await second.submit({ action: 'other' })).status, 202, 'another action has its own window')
   t.equal((await second.submit({ action: 'covered' })).headers.ratelimit, '"action";r=2;t=0', 'a grant costs no slot')
   await second.stop()
-  edit(dbPath, 'UPDATE confirmations SET created_at = created_at - 3600000 WHERE id = ?', id)
+  edit(dbPath, 'UPDATE quota_slots SET at = at - 3600000 WHERE quota LIKE ? AND n = 1', `action ${action}`)
 
   const third = await start(t, { dbPath, flags })
   t.same([(await third.submit()).status, (await third.submit()).status], [202, 429], 'one slot has become free')
 })
 
-t.test('what lapsed while it was down is expired on start, at its deadline', async (t) => {
+t.test('what fell due while it was down is expired on start, at its deadline', async (t) => {
   const first = await start(t)
   const { dbPath } = first
-  const lapsed = (await first.submit()).body
-  const waiting = (await first.submit()).body
+  const overdue = (await first.submit()).body
+  const pending = (await first.submit()).body
   await first.stop()
   const deadline = Date.now() - 60_000
   edit(
@@ -103,22 +104,22 @@ t.test('what lapsed while it was down is expired on start, at its deadline', asy
     deadline,
     deadline,
     deadline - 30_000,
-    lapsed.id,
+    overdue.id,
   )
 
   const second = await start(t, { dbPath })
   t.match(second.ready, { pending: 1, expired: 1, msg: /; 1 pending, 1 expired while it was down/ })
-  t.match((await second.events()).at(-1), { type: 'expired', confirmation_id: lapsed.id, actor: 'system:timeout' })
-  t.match((await second.call('GET', `/confirm/${lapsed.id}`)).body, {
+  t.match((await second.events()).at(-1), { type: 'expired', confirmation_id: overdue.id, actor: 'system:timeout' })
+  t.match((await second.call('GET', `/confirm/${overdue.id}`)).body, {
     status: 'expired',
     resolved_by: 'system:timeout',
     resolved_at: deadline / 1000,
   })
-  t.match(await second.call('POST', `/confirm/${lapsed.id}/approve`), { status: 409, body: { status: 'expired' } })
-  t.equal((await second.call('GET', `/confirm/${waiting.id}`)).body.status, 'pending')
+  t.match(await second.call('POST', `/confirm/${overdue.id}/approve`), { status: 409, body: { status: 'expired' } })
+  t.equal((await second.call('GET', `/confirm/${pending.id}`)).body.status, 'pending')
 })
 
-t.test('a thousand that lapsed while it was down are all expired, once', async (t) => {
+t.test('a thousand that fell due while it was down are all expired, once', async (t) => {
   const flags = ['--rate-limit', '1000000']
   const first = await start(t, { flags })
   const { dbPath } = first

@@ -5,7 +5,7 @@ import Database from '../../src/store/sqlite/driver.js'
 import { until } from '../support.js'
 import { dial, httpRequest, start } from './program.js'
 
-/** Keeps every write waiting, as a slow disk would, until it is called off. */
+/** Holds every write, as a slow disk would, until it is called off. */
 function holdWrites(t: Test, dbPath: string): () => void {
   const db = new Database(dbPath)
   db.exec('BEGIN IMMEDIATE')
@@ -53,7 +53,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-t.test('whoever waits is answered with the current state, and streams end', async (t) => {
+t.test('a waiting reader is answered with the current state, and streams end', async (t) => {
   const program = await start(t, { flags: ['--web-port', '0'] })
   const { id } = (await program.submit()).body
   const body = { action: 'send_mail', description: 'Send the newsletter' }

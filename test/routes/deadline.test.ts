@@ -33,10 +33,10 @@ async function slow(t: Test, options: BuildOptions = {}): Promise<{ built: Built
 
 /** Moves on while the disk is held: nobody may wait for it meanwhile. */
 async function pass({ clock }: Built, ms: number): Promise<void> {
-  const writers = [...clock.writers]
-  clock.writers.clear()
+  const stores = [...clock.stores]
+  clock.stores.clear()
   await clock.advance(ms)
-  writers.forEach((one) => clock.writers.add(one))
+  stores.forEach((one) => clock.stores.add(one))
 }
 
 /** Asks, and tells whether there is an answer yet. */

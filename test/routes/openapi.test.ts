@@ -7,7 +7,7 @@ import { comparisonNames } from '../../src/policy/when.js'
 import * as answers from '../../src/routes/answers.js'
 import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
 import * as requests from '../../src/routes/requests.js'
-import { build, flawOfHeaders, flawOfProblem } from '../support.js'
+import { build, problemWithHeaders, problemWithRefusal } from '../support.js'
 
 type Json = Record<string, any>
 
@@ -325,9 +325,9 @@ t.test('a refusal has none of the headers of the answer that was asked for', asy
 
 t.test('every test of a route fails for a header that the route does not declare', async (t) => {
   const sent = { 'content-type': 'text/plain', 'retry-after': 1, 'x-colour': 'red' }
-  t.equal(flawOfHeaders(sent, ['Retry-After', 'X-Colour']), null)
-  t.equal(flawOfHeaders(sent, ['Retry-After']), 'it does not declare the header x-colour')
-  t.equal(flawOfHeaders(sent, []), 'it does not declare the header retry-after, x-colour')
+  t.equal(problemWithHeaders(sent, ['Retry-After', 'X-Colour']), null)
+  t.equal(problemWithHeaders(sent, ['Retry-After']), 'it does not declare the header x-colour')
+  t.equal(problemWithHeaders(sent, []), 'it does not declare the header retry-after, x-colour')
 })
 
 t.test('what is clamped is not bounded', async (t) => {
@@ -357,7 +357,7 @@ t.test(
     const route = { method: 'POST', url: '/confirm/:id/cancel', config: { needs: 'act' } } as const
     const params = requests.idParams
     const flawOf = (declared: ProblemCode[], answered: Json, url: string = route.url) =>
-      flawOfProblem({ ...route, url, schema: { params, problems: declared } } as never, answered as never)
+      problemWithRefusal({ ...route, url, schema: { params, problems: declared } } as never, answered as never)
     t.equal(flawOf(['already_resolved'], body), null)
     t.equal(flawOf([], body), 'it does not declare the problem already_resolved')
     t.match(flawOf(['already_resolved'], { ...body, status: 409 }), /"status"/, 'a number for the state')

@@ -1,21 +1,14 @@
 // Debian's Chromium, driven through playwright-core, and the small site that it looks at.
-import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { assets } from '../../src/routes/pages/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
-
-const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
-
-/** For tap's `skip`: why no browser test can run here, or false. */
-export const withoutBrowser =
-  !existsSync(executablePath) &&
-  `there is no ${executablePath}: apt-get install chromium, or set CHROMIUM_PATH to a Chromium or Chrome`
+import { chromiumPath } from '../needs.js'
 
 export async function launch(): Promise<Browser> {
   return chromium.launch({
-    executablePath,
+    executablePath: chromiumPath,
     args: [
       '--no-sandbox',
       '--disable-gpu',
