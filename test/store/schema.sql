@@ -189,13 +189,13 @@ CREATE TABLE quota_slots (
 CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sign_ins (
-      place_hash TEXT NOT NULL PRIMARY KEY,
-      secret_hash TEXT NOT NULL,
-      key_id TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      ends_at INTEGER NOT NULL,
-      process TEXT
-    ) STRICT, WITHOUT ROWID;
+    place_hash TEXT NOT NULL PRIMARY KEY,
+    secret_hash TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    process TEXT
+  ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sign_ins_end ON sign_ins (ends_at);
 
