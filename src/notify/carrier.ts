@@ -1,10 +1,12 @@
-// What the outbox carries: notices to a chat, for a person to read, and resolved records to whoever asked to be called back.
+// What the outbox carries: notices to a chat, for a person to read, and resolved records to requesters who asked to be called back.
 import { asOf } from '../core/confirmation.js'
 import { type ChannelName, chatNames, type Confirmation, type Delivery, type Resolved } from '../core/model.js'
 import type { Change, Due } from '../store/store.js'
 import type { Callback } from './callback.js'
+import { afterCall } from './callback-schedule.js'
+import type { DeliveryResult } from './delivery.js'
 import type { Channel, SendOutcome } from './notifier.js'
-import { afterAttempt, afterCall, type Attempt, isWorthWaiting } from './routing.js'
+import { afterNotice, isWorthWaiting } from './notices.js'
 
 export interface Carrier {
   name: ChannelName
@@ -22,12 +24,12 @@ export interface Carrier {
   send(confirmation: Confirmation, context: { baseUrl: string; now: number; stop: AbortSignal }): Promise<SendOutcome>
   /** Whether this says something about the destination, not about this delivery alone. */
   tellsOfDestination(outcome: SendOutcome): boolean
-  /** What an attempt changes. `all` are the confirmation's deliveries. */
+  /** What a try changes. `all` are the confirmation's deliveries. */
   after(
     confirmation: Confirmation,
     all: Delivery[],
     delivery: Delivery,
-    attempt: Attempt,
+    result: DeliveryResult,
     now: number,
     random: number,
   ): Change
@@ -68,9 +70,9 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },
     tellsOfDestination: () => true,
-    after(confirmation, all, delivery, attempt, now, random) {
+    after(confirmation, all, delivery, result, now, random) {
       const notices = all.filter((one) => one.channel !== 'callback')
-      return afterAttempt({ confirmation, delivery, all: notices, order }, attempt, now, random)
+      return afterNotice({ confirmation, delivery, all: notices, order }, result, now, random)
     },
   }
 }
@@ -100,7 +102,7 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     },
     // A host that answers is well, whatever it says; what it says is about one path.
     tellsOfDestination: (outcome) => outcome.kind === 'sent' || (outcome.kind === 'failed' && !outcome.answered),
-    after: (confirmation, _all, delivery, attempt, now, random) =>
-      afterCall(confirmation, delivery, attempt, now, random),
+    after: (confirmation, _all, delivery, result, now, random) =>
+      afterCall(confirmation, delivery, result, now, random),
   }
 }

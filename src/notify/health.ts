@@ -1,6 +1,6 @@
 // What a lane knows of a destination: down, busy or well. Says so in the log once, when that changes.
 import type { SendOutcome } from './notifier.js'
-import { backoff, type Skipped } from './routing.js'
+import { backoff, type Skipped } from './delivery.js'
 
 export interface HealthLog {
   info(fields: object, message: string): void

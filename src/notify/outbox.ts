@@ -1,10 +1,10 @@
-// The durable outbox: one lane per channel takes the deliveries that are due and writes down what became of each.
-// A crash between sending and writing sends again: at least once, never lost.
+// The durable outbox: one lane per channel leases the deliveries that are due, sends them and records what became of each.
+// A crash between sending and recording sends again: at least once, never lost.
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
-import { type Due, type Store, StoreUnavailable } from '../store/store.js'
+import { type Claimed, type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
+import type { DeliveryResult } from './delivery.js'
 import { createHealth, type Health, type HealthLog } from './health.js'
-import type { Attempt } from './routing.js'
 
 export interface OutboxDeps {
   store: Store
@@ -25,6 +25,8 @@ export interface Outbox {
 const storeRetryMs = 1000
 /** How many destinations a lane remembers; beyond that, those that may be tried again anyway are forgotten. */
 const maxRemembered = 1000
+/** Longer than a send can take, which is two minutes and the commit of a link before it. */
+const leaseMs = 5 * 60_000
 
 const silent: HealthLog = { info() {}, warn() {} }
 
@@ -38,51 +40,73 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     const { name, width, widthEach } = carrier
     const inFlight = new Map<string, Promise<void>>()
     const destinations = new Map<string, Health>()
-    const alarm: Alarm = createAlarm(clock, async () => {
+    const alarm: Alarm = createAlarm(clock, () => orLater(look))
+
+    async function setAlarm(): Promise<void> {
+      alarm.by((await orLater(() => store.deliveries.nextDue(name, -1))) ?? Infinity)
+    }
+
+    /** What it answers, or when to try again where the database does not. */
+    async function orLater(ask: () => Promise<number | undefined>): Promise<number | undefined> {
       try {
-        return await takeDue()
+        return await ask()
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
         return clock.now() + storeRetryMs
       }
-    })
-
-    /** When the next delivery is due. */
-    async function setAlarm(): Promise<void> {
-      try {
-        alarm.by((await store.deliveries.nextDue(name, -1)) ?? Infinity)
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        alarm.by(clock.now() + storeRetryMs)
-      }
     }
 
-    /** Starts what is due and fits; answers when to look again. What does not fit is looked at when a send ends. */
-    async function takeDue(): Promise<number | undefined> {
+    /** Starts what is due and has room; answers when to look again. What has no room is looked at when a send ends. */
+    async function look(): Promise<number | undefined> {
       const now = clock.now()
-      let waitUntil = Infinity
-      for (;;) {
-        if (inFlight.size >= width) return undefined
-        const full = [...destinations].filter(([, health]) => isFull(health, now)).map(([destination]) => destination)
-        // Those under way are still due: they are found again, and passed over.
-        const due = await store.deliveries.due(name, now, width, full)
-        if (stopped) return undefined
-        const before = inFlight.size
-        for (const one of due) {
-          const health = healthOf(one, now)
-          if (inFlight.has(one.confirmationId) || inFlight.size >= width) continue
-          if (now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)) {
-            waitUntil = Math.min(waitUntil, health.busyUntil)
-          } else if (health.underWay < roomOf(health)) start(one, health)
-        }
+      while (inFlight.size < width) {
+        const chosen = await choose(now)
+        if (chosen.size === 0) return nextLook(now)
+        await take(chosen)
         // Behind those that found no room there may be one for somewhere else.
-        if (due.length < width || inFlight.size === before) break
       }
-      for (const health of destinations.values()) {
-        if (carrier.isPatient) waitUntil = Math.min(waitUntil, health.skip(now)?.until ?? Infinity)
+      return undefined
+    }
+
+    /** What is due and has room, by confirmation: a place is kept for each. */
+    async function choose(now: number): Promise<Map<string, Health>> {
+      const full = [...destinations].filter(([, health]) => isFull(health, now)).map(([destination]) => destination)
+      const due = await store.deliveries.due(name, now, width, full)
+      const chosen = new Map<string, Health>()
+      if (stopped) return chosen
+      for (const one of due) {
+        if (inFlight.has(one.confirmationId) || inFlight.size + chosen.size >= width) continue
+        const health = healthOf(one, now)
+        const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
+        if (waits || health.underWay >= roomOf(health)) continue
+        health.underWay += 1
+        chosen.set(one.confirmationId, health)
       }
-      const next = Math.min(waitUntil, (await store.deliveries.nextDue(name, now)) ?? Infinity)
+      return chosen
+    }
+
+    /** Leases what was chosen, all at once, and starts what nobody else had. */
+    async function take(chosen: Map<string, Health>): Promise<void> {
+      let claimed: Claimed[] = []
+      try {
+        claimed = await store.deliveries.claim(name, [...chosen.keys()], leaseMs)
+      } finally {
+        const mine = new Set(claimed.map(({ confirmationId }) => confirmationId))
+        for (const [id, health] of chosen) if (!mine.has(id)) health.underWay -= 1
+      }
+      for (const one of claimed) start(one, chosen.get(one.confirmationId)!)
+    }
+
+    /** When something else is due, or a destination may be tried again that is not tried now. */
+    async function nextLook(now: number): Promise<number | undefined> {
+      let next = (await store.deliveries.nextDue(name, now)) ?? Infinity
+      for (const health of destinations.values()) next = Math.min(next, triedFrom(health, now) ?? Infinity)
       return next === Infinity ? undefined : next
+    }
+
+    function triedFrom(health: Health, now: number): number | null | undefined {
+      if (carrier.isPatient) return health.skip(now)?.until
+      return now < health.busyUntil ? health.busyUntil : undefined
     }
 
     function isFull(health: Health, now: number): boolean {
@@ -94,9 +118,9 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       return health.isSuspect ? 1 : widthEach
     }
 
-    function start({ confirmationId }: Due, health: Health): void {
-      health.underWay += 1
-      const run = deliver(confirmationId, health).finally(() => {
+    function start(claimed: Claimed, health: Health): void {
+      const { confirmationId } = claimed
+      const run = deliver(claimed, health).finally(() => {
         health.underWay -= 1
         inFlight.delete(confirmationId)
         alarm.by(clock.now())
@@ -117,31 +141,33 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       return health
     }
 
-    async function deliver(id: string, health: Health): Promise<void> {
-      const confirmation = await persist(() => store.confirmations.get(id))
-      if (confirmation === undefined) return
+    async function deliver(claimed: Claimed, health: Health): Promise<void> {
+      const confirmation = await persist(() => store.confirmations.get(claimed.confirmationId))
+      // Between taking it up and sending it nothing more begins once the service stops.
+      if (confirmation === undefined || stopped) return
       const now = clock.now()
       const skip = carrier.isMoot(confirmation, now)
         ? { kind: 'skipped' as const, until: null, error: 'resolved' }
         : health.skip(now)
-      if (skip !== undefined) return carrier.isPatient ? undefined : record(id, skip)
+      // A patient lane chose it because there was nothing against it, and has leased it by now.
+      if (skip !== undefined && !carrier.isPatient) return record(claimed, skip)
       const outcome = await carrier.send(confirmation, { baseUrl, now, stop: stopping.signal })
       // Called off: nothing was learnt, and the next start takes it up again.
       if (stopping.signal.aborted && outcome.kind === 'failed') return
       if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
-      await record(id, outcome)
+      await record(claimed, outcome)
     }
 
-    /** The message is out (or not): that must be written down, however long the database takes, or it would go out again. */
-    async function record(id: string, attempt: Attempt): Promise<void> {
+    /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
+    async function record({ confirmationId, version }: Claimed, result: DeliveryResult): Promise<void> {
       await persist(async () => {
-        const confirmation = await store.confirmations.get(id)
-        const all = await store.deliveries.of(id)
+        const confirmation = await store.confirmations.get(confirmationId)
+        const all = await store.deliveries.of(confirmationId)
         const delivery = all.find((one) => one.channel === name)
-        // Another chat took it meanwhile; only a message that really went out is worth a correction.
         if (confirmation === undefined || delivery === undefined) return 'settled'
-        if (delivery.nextAt === null && attempt.kind !== 'sent') return 'settled'
-        return store.commit(carrier.after(confirmation, all, delivery, attempt, clock.now(), random()))
+        // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
+        if (delivery.version !== version && result.kind !== 'sent') return 'settled'
+        return store.commit(carrier.after(confirmation, all, delivery, result, clock.now(), random()))
       })
     }
 

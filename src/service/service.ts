@@ -17,6 +17,7 @@ import { createPeople } from './people.js'
 import { createPresent } from './present.js'
 import { createRead } from './read.js'
 import { keepEnded } from './setback.js'
+import { createSignIns } from './sign-ins.js'
 import { createSubmit, type SubmitDeps } from './submit.js'
 import { createSweep } from './sweep.js'
 import { createWatch } from './watch.js'
@@ -76,6 +77,7 @@ export function createService(deps: ServiceDeps) {
     ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
     ...createDecide({ ...deps, present, grants, hide, openMode }),
     ...createLinks(store, clock, chance),
+    ...createSignIns(store, clock, chance, people),
     people,
     openMode,
     grant: grants.grant,

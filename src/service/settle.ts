@@ -5,7 +5,7 @@ import * as audit from '../audit/event.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
-import { callBack } from '../notify/routing.js'
+import { callBack } from '../notify/callback-schedule.js'
 import { type Change, type Committed, isCommitted, type Requirement, type Store, type Unmet } from '../store/store.js'
 
 /** One round of a verb: what to answer once the change, if there is one, is on disk. */

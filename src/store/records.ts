@@ -3,6 +3,7 @@
 import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
+import type { SignIn } from '../access/sign-in.js'
 import type { NewEvent, RecordedEvent } from '../audit/event.js'
 import { type Actor, type ActorKind, isVerified, readActor, textOf } from '../core/actor.js'
 import { dueAt } from '../core/confirmation.js'
@@ -140,6 +141,8 @@ export const deliveries = describe<Delivery>()({
     next_at: changing((d) => d.nextAt),
     updated_at: changing((d) => d.updatedAt),
     error: changing((d) => d.error),
+    // Whatever is written of it ends its lease.
+    leased_until: changing((): number | null => null),
   },
   toRecord: (row) => ({
     confirmationId: row.confirmation_id,
@@ -312,6 +315,28 @@ export const links = describe<Link>()({
     channel: row.channel,
     createdAt: row.created_at,
     usedAt: row.used_at,
+  }),
+})
+
+/** Only ever added and removed. */
+export const signIns = describe<SignIn>()({
+  name: 'sign_ins',
+  key: ['place_hash'],
+  columns: {
+    place_hash: fixed((s) => s.placeHash),
+    secret_hash: fixed((s) => s.secretHash),
+    key_id: fixed((s) => s.keyId),
+    created_at: fixed((s) => s.createdAt),
+    ends_at: fixed((s) => s.endsAt),
+    process: fixed((s) => s.process),
+  },
+  toRecord: (row) => ({
+    placeHash: row.place_hash,
+    secretHash: row.secret_hash,
+    keyId: row.key_id,
+    createdAt: row.created_at,
+    endsAt: row.ends_at,
+    process: row.process,
   }),
 })
 

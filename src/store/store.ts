@@ -3,6 +3,7 @@ import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
+import type { SignIn } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
 import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Refused, Status } from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
@@ -113,6 +114,9 @@ export interface Due extends Pick<Delivery, 'confirmationId' | 'destination'> {
   createdAt: number
 }
 
+/** A delivery that was leased, and the version by which the lease is known. */
+export type Claimed = Pick<Delivery, 'confirmationId' | 'version'>
+
 /** Which events. Action, requester and session are those of the confirmation an event is about, if it is about one. */
 export interface EventFilter {
   confirmationId?: string | undefined
@@ -170,6 +174,7 @@ export interface Store {
   /** Every key there ever was. `read` answers at once, for caches that follow. */
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
   links: { get(hash: string): Promise<Link | undefined> }
+  signIns: SignIns
   /** How a quota stands, taking nothing. */
   quotas: { peek(quota: string, now: number, limit: RateLimit): Promise<Quota> }
 
@@ -234,11 +239,25 @@ export interface Grants {
 
 export interface Deliveries {
   of(confirmationId: string): Promise<Delivery[]>
-  /** A channel's unfinished deliveries whose time has come, but for these destinations, the longest due first. */
+  /** A channel's deliveries whose time has come and that nobody has leased, but for these destinations, the longest due first. */
   due(channel: ChannelName, now: number, limit: number, except: string[]): Promise<Due[]>
-  /** When the channel's next delivery after `now` is due. */
-  nextDue(channel: ChannelName, now: number): Promise<number | undefined>
+  /**
+   * Leases those of these confirmations' deliveries that are due and not leased, and answers with them. Atomic: of two who
+   * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the
+   * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
+   */
+  claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
+  /** When the channel's next delivery is due, or its lease over, after `time`. */
+  nextDue(channel: ChannelName, time: number): Promise<number | undefined>
   countUndelivered(): Promise<number>
+}
+
+/** They change nothing that is decided, so there is no event, and followers are not told. */
+export interface SignIns {
+  get(placeHash: string): Promise<SignIn | undefined>
+  /** Atomic with removing those that have ended, and the key's oldest beyond this number. */
+  add(signIn: SignIn, maxPerKey: number): Promise<void>
+  remove(placeHash: string): Promise<void>
 }
 
 export interface Events {

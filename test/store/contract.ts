@@ -27,6 +27,7 @@ import {
   type Write,
 } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
+import type { SignIn } from '../../src/access/sign-in.js'
 import { agent, anyone, person as personActor, someEvent } from '../actors.js'
 import { temporaryFolder } from '../support.js'
 
@@ -586,6 +587,53 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(await store.deliveries.of('c1'), [{ channel: 'discord' }, sent])
   })
 
+  t.test('a delivery that is due is leased to one, until its time is over or it is written', async (t) => {
+    let time = 2000
+    const place = temporaryFolder(t)
+    const store = await open(t, { place, now: () => time })
+    for (const id of ['c1', 'c2', 'c3']) {
+      await store.commit(insert(confirmation(id)))
+      const record = delivery(id, { nextAt: id === 'c3' ? 9000 : 2000 })
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    }
+    const due = async () => (await store.deliveries.due('telegram', time, 10, [])).map((one) => one.confirmationId)
+    const told: Commits[] = []
+    store.follow((commits) => told.push(commits))
+    const claims = await Promise.all([
+      store.deliveries.claim('telegram', ['c1', 'c2', 'c3', 'nothing'], 500),
+      store.deliveries.claim('telegram', ['c1', 'c2'], 500),
+      store.deliveries.claim('discord', ['c1'], 500),
+    ])
+    t.same(claims, [
+      [
+        { confirmationId: 'c1', version: 2 },
+        { confirmationId: 'c2', version: 2 },
+      ],
+      [],
+      [],
+    ])
+    t.same(told, [], 'which is nothing to tell of')
+    t.equal(await store.events.lastSeq(), 6)
+    t.same(await due(), [])
+    t.equal(await store.deliveries.nextDue('telegram', time), 2500)
+    t.equal(await store.deliveries.nextDue('telegram', 2500), 9000)
+    const late = delivery('c1', { version: 2, state: 'retrying', nextAt: 2400, attempts: 1 })
+    t.equal(await store.commit(change({ kind: 'delivery', expect: 1, record: late })), 'conflict')
+    await store.commit(change({ kind: 'delivery', expect: 2, record: { ...late, version: 3 } }))
+    time = 2400
+    t.same(await due(), ['c1'], 'what was written is leased no more')
+    time = 2500
+    t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 3 }])
+    await store.close()
+    const again = await open(t, { place, now: () => time })
+    t.match(
+      await again.deliveries.due('telegram', time, 10, []),
+      [{ confirmationId: 'c2' }, {}],
+      'nobody else is there',
+    )
+  })
+
   t.test('what is due for destinations that are full is passed over', async (t) => {
     const store = await open(t)
     for (const [id, destination, nextAt] of [
@@ -932,6 +980,42 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.notOk(isCommitted(await again.commit(submit('c7'))))
     time = confirmation('c6').deadline
     t.ok(isCommitted(await again.commit(submit('c8'))), 'what is due is no longer pending')
+  })
+
+  t.test('sign-ins are kept until they end or are ended, the newest of each key', async (t) => {
+    let time = 1000
+    const place = temporaryFolder(t)
+    const store = await open(t, { place, now: () => time })
+    const signIn = (placeHash: string, fields: Partial<SignIn> = {}): SignIn => ({
+      placeHash,
+      secretHash: `secret of ${placeHash}`,
+      keyId: 'k1',
+      createdAt: time,
+      endsAt: time + 1000,
+      process: null,
+      ...fields,
+    })
+    const first = signIn('p1', { process: 'mark' })
+    await store.signIns.add(first, 2)
+    t.same(await store.signIns.get('p1'), first)
+    t.equal(await store.signIns.get('p2'), undefined)
+    t.equal(await store.events.lastSeq(), 0)
+    time = 1001
+    const other = signIn('p2', { keyId: 'k2' })
+    await store.signIns.add(other, 2)
+    await store.signIns.add(signIn('p3'), 2)
+    await store.signIns.add(signIn('p4'), 2)
+    t.equal(await store.signIns.get('p1'), undefined, 'the oldest of the key')
+    t.ok(await store.signIns.get('p3'))
+    await store.signIns.remove('p3')
+    await store.signIns.remove('p3')
+    t.equal(await store.signIns.get('p3'), undefined)
+    await store.close()
+    time = 2001
+    const again = await open(t, { place, now: () => time })
+    t.same(await again.signIns.get('p2'), other)
+    await again.signIns.add(signIn('p5'), 2)
+    t.equal(await again.signIns.get('p2'), undefined, 'what has ended is removed')
   })
 
   t.test('the secret is 256 bits of its own', async (t) => {

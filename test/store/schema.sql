@@ -77,12 +77,14 @@ CREATE TABLE deliveries (
     attempts INTEGER NOT NULL,
     next_at INTEGER,
     updated_at INTEGER NOT NULL,
-    error TEXT, destination TEXT NOT NULL DEFAULT '',
+    error TEXT, destination TEXT NOT NULL DEFAULT '', leased_until INTEGER,
     PRIMARY KEY (confirmation_id, channel),
     CHECK ((state IN ('queued', 'retrying')) = (next_at IS NOT NULL))
   ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
+
+CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
 
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -185,3 +187,16 @@ CREATE TABLE quota_slots (
     ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sign_ins (
+    place_hash TEXT NOT NULL PRIMARY KEY,
+    secret_hash TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    process TEXT
+  ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sign_ins_end ON sign_ins (ends_at);
+
+CREATE INDEX sign_ins_key ON sign_ins (key_id, created_at);

@@ -10,7 +10,7 @@ export function confirmationRoutes(pages: Api, site: Site): void {
   const { service, callerOf } = site
 
   async function visitorOf(request: FastifyRequest): Promise<Visitor | null> {
-    const caller = callerOf(request)
+    const caller = await callerOf(request)
     if (caller === null) return null
     const { id } = request.params as { id: string }
     const mayDecide = may(caller, 'decide')

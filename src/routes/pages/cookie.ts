@@ -1,10 +1,11 @@
 // Cookies, as few as there are: for this site alone, and not for scripts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { signInMs } from '../../access/sign-in.js'
 
 export const signInCookie = 'holdpoint_session'
 export const formCookie = 'holdpoint_form'
 
-const lifeSeconds = 12 * 3600
+const lifeSeconds = signInMs / 1000
 
 export function cookieOf({ headers }: FastifyRequest, name: string): string {
   for (const pair of (headers.cookie ?? '').split(';')) {

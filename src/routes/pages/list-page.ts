@@ -10,7 +10,7 @@ const maxListed = 100
 export function listRoutes(pages: Api, { service, cursors, callerOf, frameOf, send }: Site): void {
   for (const place of places) {
     pages.get<{ Querystring: { cursor?: string } }>(`${place}/`, { config }, async (request, reply) => {
-      const caller = callerOf(request)
+      const caller = await callerOf(request)
       if (caller === null) return toSignIn(request, reply)
       const from = cursors.read(request.query.cursor, 'page', caller)
       const page = await service.waiting(maxListed, from)

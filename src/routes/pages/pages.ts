@@ -21,11 +21,10 @@ export async function pageRoutes(app: Api, deps: SiteDeps): Promise<void> {
 
   await app.register(async (pages: Api) => {
     takeForms(pages)
-    pages.addHook('onRequest', (request, reply, done) => {
+    pages.addHook('onRequest', async (request, reply) => {
       void reply.headers(pageHeaders)
       // The flood limit counts people who are signed in by their key.
-      request.keyId = site.signedIn(request)?.keyId ?? null
-      done()
+      request.keyId = (await site.signedIn(request))?.keyId ?? null
     })
     pages.setErrorHandler(async (error: FastifyError, request, reply) => {
       const problem = inFormWords(toProblem(error))

@@ -27,7 +27,7 @@ export function signInRoutes(pages: Api, { service, auth, forms, begin, end, sen
     try {
       const holder = await auth.signIn(request, (fields.key ?? '').trim())
       if (!may(holder, 'survey')) await auth.reject(request, agentsStayOut, holder.actor, { via: 'page' })
-      return goTo(reply, `${begin(reply, holder.keyId)}${next}`)
+      return goTo(reply, `${await begin(reply, holder.keyId)}${next}`)
     } catch (error) {
       const problem = toProblem(error as Error)
       const { status } = problems[problem.code]
@@ -38,7 +38,7 @@ export function signInRoutes(pages: Api, { service, auth, forms, begin, end, sen
 
   pages.post('/s/:session/logout', { config, bodyLimit }, async (request, reply) => {
     forms.read(request)
-    end(request, reply)
+    await end(request, reply)
     return goTo(reply, '/login')
   })
 

@@ -6,7 +6,6 @@ import type { Frame } from '../../web/frame.js'
 import type { Auth } from '../auth.js'
 import type { Cursors } from '../cursor.js'
 import type { Backlog } from '../response-backlog.js'
-import { createSessions } from '../session.js'
 import { cookieOf, setCookie, signInCookie } from './cookie.js'
 import { createForms } from './form.js'
 import { createRenderer } from './renderer.js'
@@ -32,12 +31,11 @@ export const places = ['', '/s/:session']
 
 export function createSite({ service, auth, backlog, cursors, chance, isSecure }: SiteDeps) {
   const { openMode } = service
-  const signIns = createSessions(service, chance)
   const forms = createForms(chance, isSecure)
 
-  function signedIn(request: FastifyRequest): KeyHolder | null {
+  async function signedIn(request: FastifyRequest): Promise<KeyHolder | null> {
     const place = placeOf(request)
-    return place === undefined ? null : signIns.holderOf(place, cookieOf(request, signInCookie))
+    return place === undefined ? null : service.signedIn(place, cookieOf(request, signInCookie), isSecure())
   }
 
   return {
@@ -50,17 +48,18 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
     signedIn,
 
     /** The person who is signed in, anyone in open mode, or nobody. */
-    callerOf: (request: FastifyRequest): Caller | null => (openMode.isOpen() ? anyone : signedIn(request)),
+    callerOf: async (request: FastifyRequest): Promise<Caller | null> =>
+      openMode.isOpen() ? anyone : signedIn(request),
 
     /** Signs in with a key; answers the place of its pages. */
-    begin(reply: FastifyReply, keyId: string): string {
-      const { place, secret } = signIns.start(keyId)
+    async begin(reply: FastifyReply, keyId: string): Promise<string> {
+      const { place, secret } = await service.signIn(keyId, isSecure())
       setCookie(reply, signInCookie, secret, isSecure(), `/s/${place}`)
       return `/s/${place}`
     },
 
-    end(request: FastifyRequest, reply: FastifyReply): void {
-      signIns.end(placeOf(request) ?? '')
+    async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      await service.signOut(placeOf(request) ?? '')
       setCookie(reply, signInCookie, '', isSecure(), baseOf(request))
     },
 

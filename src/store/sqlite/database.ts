@@ -28,6 +28,8 @@ export function openDatabase<T>(path: string, prepare: (db: Database.Database) =
     db = new Database(file, { timeout: 5000 })
     harden(db)
     migrate(db)
+    // The lock says that nobody else is there to hold one.
+    db.exec('UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL')
     const hasKeys = (db.prepare('SELECT count(*) FROM keys').pluck().get() as number) > 0
     // Beside a link to the database as well: what is behind the link may be lost with its volume, marker and all.
     const names = [file, ...(isLink(path) ? [path] : [])]

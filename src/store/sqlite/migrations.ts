@@ -404,4 +404,21 @@ export const migrations: readonly Migration[] = [
     CREATE UNIQUE INDEX people_skeleton ON people (skeleton);
     `)
   },
+  `
+  -- Until when somebody is sending it.
+  ALTER TABLE deliveries ADD COLUMN leased_until INTEGER;
+  CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
+
+  -- Browsers. One that came by http has the mark of a process, with which it ends.
+  CREATE TABLE sign_ins (
+    place_hash TEXT NOT NULL PRIMARY KEY,
+    secret_hash TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    process TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sign_ins_key ON sign_ins (key_id, created_at);
+  CREATE INDEX sign_ins_end ON sign_ins (ends_at);
+  `,
 ]

@@ -2,11 +2,13 @@
 import { systemClock } from '../../clock.js'
 import type { Key } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
+import type { SignIn } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
-import { events, idempotency, idempotencyOwner, keys, links, tables } from '../records.js'
+import { events, idempotency, idempotencyOwner, keys, links, signIns, tables } from '../records.js'
 import {
   type Change,
+  type Claimed,
   type CommitOutcome,
   type Commits,
   type Committed,
@@ -27,7 +29,7 @@ import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
 import { readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
-import type { PackedChange, PackedOutcome, PackedRequirement, PackedWrite } from './writer.js'
+import type { Job, PackedChange, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
@@ -38,11 +40,15 @@ const maxGroup = 1000
 const settleRetryMs = 1000
 
 interface Waiting {
-  change: Change | 'probe'
-  packed: PackedChange
-  done(outcome: CommitOutcome): void
+  job: Job
+  /** Null: a task. */
+  change: Change | null
+  done(answer: Answer): void
   fail(error: Error): void
 }
+
+/** Of a change, or of a task. */
+type Answer = CommitOutcome | SqlValue[][]
 
 /** `now` is the service's clock, by which deadlines of changes are judged. */
 export function openSqliteStore(
@@ -53,7 +59,7 @@ export function openSqliteStore(
   /** Records of which a failed commit may have written another state than can be read here. */
   const unknown = new Set<string>()
   const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown))
-  const { grants, ...nouns } = reading
+  const { grants, deliveries, signIn, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
@@ -85,10 +91,10 @@ export function openSqliteStore(
 
   /** A commit that is on disk has taken the place of the one that failed before it. */
   function noteUnknown(group: Waiting[], outcomes: PackedOutcome[]): void {
-    if (outcomes.some(isDone)) unknown.clear()
+    if (outcomes.some((outcome) => isDone(outcome) || isTaskDone(outcome))) unknown.clear()
     const failed = group.filter((_, index) => isUnknown(outcomes[index]!))
     for (const { change } of failed) {
-      if (change !== 'probe') for (const record of change.writes.flatMap(recordsOf)) unknown.add(record)
+      for (const record of change?.writes.flatMap(recordsOf) ?? []) unknown.add(record)
     }
     if (unknown.size > 0) settleSoon()
   }
@@ -98,7 +104,7 @@ export function openSqliteStore(
     const commits: Commits = { firstSeq: Infinity, lastSeq: 0, about: [], changed: [] }
     group.forEach(({ change }, index) => {
       const outcome = outcomes[index]!
-      if (change === 'probe' || !isDone(outcome)) return
+      if (change === null || !isDone(outcome)) return
       const first = typeof outcome === 'number' ? outcome : outcome[0]!
       commits.firstSeq = Math.min(commits.firstSeq, first)
       commits.lastSeq = Math.max(commits.lastSeq, first + change.events.length - 1)
@@ -116,7 +122,7 @@ export function openSqliteStore(
   function settleSoon(): void {
     settling ??= setTimeout(() => {
       settling = null
-      if (unknown.size > 0 && closing === null) enqueue('probe').catch(settleSoon)
+      if (unknown.size > 0 && closing === null) run(['probe']).catch(settleSoon)
     }, settleRetryMs).unref()
   }
 
@@ -131,15 +137,19 @@ export function openSqliteStore(
     throw error
   }
 
-  function enqueue(change: Change | 'probe'): Promise<CommitOutcome> {
+  function enqueue(job: Job, change: Change | null): Promise<Answer> {
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((done, fail) => {
-      queue.push({ change, packed: pack(change), done, fail })
+      queue.push({ job, change, done, fail })
       // What the same turn of the event loop brings joins the group, unless there is enough to keep the writer busy
       // while this thread takes in the rest.
       if (queue.length === 1) setImmediate(send)
       else if (queue.length >= worthSending) send()
     })
+  }
+
+  function run(task: Task): Promise<SqlValue[][]> {
+    return enqueue(task, null) as Promise<SqlValue[][]>
   }
 
   /** The writer is idle, so this is when the transaction begins. */
@@ -149,7 +159,7 @@ export function openSqliteStore(
     writing = queue.slice(0, maxGroup)
     queue = queue.slice(maxGroup)
     writer.start(
-      writing.map(({ packed }) => packed),
+      writing.map(({ job }) => job),
       began,
     )
   }
@@ -158,12 +168,12 @@ export function openSqliteStore(
     if (outcome === 'conflict') return done('conflict')
     if (!isDone(outcome)) {
       if ('error' in outcome) return fail(toError(outcome))
-      return done({ unmet: (change as Change).requires![outcome.unmet]!, quota: outcome.quota })
+      if ('rows' in outcome) return done(outcome.rows)
+      return done({ unmet: change!.requires![outcome.unmet]!, quota: outcome.quota })
     }
-    if (change === 'probe') return done({ writes: [], events: [], quotas: [] })
     const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
-    const events = change.events.map((event, index) => ({ seq: first! + index, ...event }))
-    const committed = { writes: change.writes, events, quotas: quotasFrom(numbers) }
+    const events = change!.events.map((event, index) => ({ seq: first! + index, ...event }))
+    const committed = { writes: change!.writes, events, quotas: quotasFrom(numbers) }
     listeners.forEach((listener) => listener(committed))
     done(committed)
   }
@@ -171,7 +181,7 @@ export function openSqliteStore(
   return {
     hadKeys,
 
-    commit: enqueue,
+    commit: (change) => enqueue(pack(change), change) as Promise<CommitOutcome>,
 
     settledBefore: (at) =>
       writing.length > 0 && began < at ? new Promise((go) => void whenOver.push(go)) : Promise.resolve(),
@@ -189,8 +199,26 @@ export function openSqliteStore(
     ...nouns,
     grants,
 
+    deliveries: {
+      ...deliveries,
+      async claim(channel, confirmationIds, leaseMs) {
+        const rows = await run(['claim', channel, leaseMs, confirmationIds])
+        return rows.map(([confirmationId, version]) => ({ confirmationId, version }) as Claimed)
+      },
+    },
+
+    signIns: {
+      get: async (placeHash) => signIn(placeHash),
+      async add(record, maxPerKey) {
+        await run(['sign_in', signIns.insertValues(record), record.placeHash, record.keyId, maxPerKey])
+      },
+      async remove(placeHash) {
+        await run(['sign_out', placeHash])
+      },
+    },
+
     async probe() {
-      await enqueue('probe')
+      await run(['probe'])
     },
 
     async close() {
@@ -231,6 +259,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     people: readPeople(db),
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     links: { get: async (hash: string) => link(hash) },
+    signIn: one<SignIn, SignIn>(signIns),
     quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
     secret: read(() => secret.get() as string),
   }
@@ -266,6 +295,10 @@ function isDone(outcome: PackedOutcome): outcome is number | number[] {
   return typeof outcome === 'number' || Array.isArray(outcome)
 }
 
+function isTaskDone(outcome: PackedOutcome): boolean {
+  return typeof outcome === 'object' && 'rows' in outcome
+}
+
 function isUnknown(outcome: PackedOutcome): boolean {
   return typeof outcome === 'object' && 'isUnknown' in outcome && outcome.isUnknown === true
 }
@@ -278,8 +311,7 @@ function quotasFrom(numbers: number[]): Quota[] {
   return quotas
 }
 
-function pack(change: Change | 'probe'): PackedChange {
-  if (change === 'probe') return { writes: [['probe']], requires: [], events: [] }
+function pack(change: Change): PackedChange {
   const writes: PackedWrite[] = []
   for (const write of change.writes) {
     writes.push(packWrite(write))

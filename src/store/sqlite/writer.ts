@@ -4,7 +4,7 @@ import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { events, tables } from '../records.js'
+import { events, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -15,7 +15,6 @@ export type PackedWrite =
   | ['update', Kind, expect: number, SqlValue[]]
   | ['use', grantId: string, count: number]
   | ['identities', person: string, ChatIdentity[]]
-  | ['probe']
 
 export type PackedRequirement =
   | ['before', at: number]
@@ -25,11 +24,20 @@ export type PackedRequirement =
   | ['fewer_open', requester: string, below: number]
   | ['nothing_alike', requester: string, digest: string, description: string]
 
+export type Job = PackedChange | Task
+
 export interface PackedChange {
   writes: PackedWrite[]
   requires: PackedRequirement[]
   events: SqlValue[][]
 }
+
+/** What is written beside the history. `rows` of its outcome are what it answers with. */
+export type Task =
+  | ['probe']
+  | ['claim', channel: string, leaseMs: number, confirmationIds: string[]]
+  | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
+  | ['sign_out', place: string]
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from; or why there
@@ -40,6 +48,7 @@ export type PackedOutcome =
   | number[]
   | 'conflict'
   | { unmet: number; quota: Usage['quota'] | null }
+  | { rows: SqlValue[][] }
   | { error: string; code: string; isUnknown?: boolean }
 
 /** Slots that a change is about to take. */
@@ -55,7 +64,7 @@ type Statement = ReturnType<Database.Database['prepare']>
 
 export interface Writer {
   /** What came of each, in order, in a transaction that begins `now`. Never throws. */
-  write(group: PackedChange[], now: number): PackedOutcome[]
+  write(group: Job[], now: number): PackedOutcome[]
   close(): void
 }
 
@@ -83,6 +92,18 @@ export function openWriter(file: string): Writer {
       )
       .pluck(),
     useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
+    claim: db
+      .prepare(
+        `UPDATE deliveries SET leased_until = @until, version = version + 1
+        WHERE confirmation_id = @id AND channel = @channel AND next_at <= @now AND coalesce(leased_until, 0) <= @now
+        RETURNING confirmation_id, version`,
+      )
+      .raw(),
+    signIn: db.prepare(signIns.insert),
+    signOut: db.prepare('DELETE FROM sign_ins WHERE place_hash = ?'),
+    removeEnded: db.prepare('DELETE FROM sign_ins WHERE ends_at <= ?'),
+    removeOldest: db.prepare(`DELETE FROM sign_ins WHERE key_id = @keyId AND place_hash NOT IN (
+      SELECT place_hash FROM sign_ins WHERE key_id = @keyId ORDER BY place_hash = @place DESC, created_at DESC LIMIT @most)`),
     anyKey: db.prepare('SELECT 1 FROM keys LIMIT 1').pluck(),
     keyLive: db
       .prepare('SELECT 1 FROM keys WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)')
@@ -134,30 +155,30 @@ export function openWriter(file: string): Writer {
   /** Null: not looked yet in this transaction. */
   let hasKeys: boolean | null = null
 
-  function writeAll(group: PackedChange[], now: number): PackedOutcome[] {
+  function writeAll(group: Job[], now: number): PackedOutcome[] {
     try {
       return writeGroup(group, now)
     } catch (error) {
       if (isOutage(error)) return group.map(() => pack(error))
       // One change that cannot be written, or expected something absent that is there, must not take the others down.
-      return group.map((change) => writeOne(change, now))
+      return group.map((job) => writeOne(job, now))
     }
   }
 
-  function writeOne(change: PackedChange, now: number): PackedOutcome {
+  function writeOne(job: Job, now: number): PackedOutcome {
     try {
-      return writeGroup([change], now)[0]!
+      return writeGroup([job], now)[0]!
     } catch (error) {
       return isTaken(error) ? 'conflict' : pack(error)
     }
   }
 
-  function writeGroup(group: PackedChange[], now: number): PackedOutcome[] {
+  function writeGroup(group: Job[], now: number): PackedOutcome[] {
     const before = lastSeq
     hasKeys = null
     sql.begin.run()
     try {
-      const outcomes = group.map((change) => writeChange(change, now))
+      const outcomes = group.map((job) => (Array.isArray(job) ? doTask(job, now) : writeChange(job, now)))
       commit()
       return outcomes
     } catch (error) {
@@ -190,6 +211,28 @@ export function openWriter(file: string): Writer {
     return outcome
   }
 
+  function doTask(task: Task, now: number): { rows: SqlValue[][] } {
+    switch (task[0]) {
+      case 'probe':
+        sql.probe.run()
+        return { rows: [] }
+      case 'claim': {
+        const [, channel, leaseMs, ids] = task
+        return { rows: ids.flatMap((id) => sql.claim.all({ channel, id, now, until: now + leaseMs }) as SqlValue[][]) }
+      }
+      case 'sign_in': {
+        const [, values, place, keyId, most] = task
+        sql.removeEnded.run(now)
+        sql.signIn.run(values)
+        sql.removeOldest.run({ keyId, place, most })
+        return { rows: [] }
+      }
+      case 'sign_out':
+        sql.signOut.run(task[1])
+        return { rows: [] }
+    }
+  }
+
   /**
    * What the disk did not confirm may be whole on it all the same, and be found after a crash. What went into a file that is
    * no longer in its place may come back with that file.
@@ -220,7 +263,6 @@ export function openWriter(file: string): Writer {
       case 'insert':
         return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
       case 'identities':
-      case 'probe':
         return true
     }
   }
@@ -278,8 +320,6 @@ export function openWriter(file: string): Writer {
         sql.forgetIdentities.run(change[1])
         for (const { channel, id } of change[2]) sql.insertIdentity.run(channel, id, change[1])
         return
-      case 'probe':
-        sql.probe.run()
     }
   }
 

@@ -1,11 +1,11 @@
 // Where groups of changes are written: on a thread of their own, or, where nothing else goes on, on this one.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { openWriter, type PackedChange, type PackedOutcome } from './writer.js'
+import { openWriter, type Job, type PackedOutcome } from './writer.js'
 
 export interface Writing {
   /** Starts on a group, in a transaction that begins `now`. The next one is given when it is known what came of this. */
-  start(group: PackedChange[], now: number): void
+  start(group: Job[], now: number): void
   close(): Promise<unknown>
 }
 

@@ -754,6 +754,28 @@ t.test('a sign-in ends with its key, and after half a day', async (t) => {
   t.equal((await browser.get('/')).status, 303)
 })
 
+t.test('a sign-in outlasts a restart where people come by https, and nowhere else', async (t) => {
+  for (const [first, second, status] of [
+    ['https://hold.example.com', 'https://hold.example.com', 200],
+    ['http://hold.example.com', 'http://hold.example.com', 303],
+    ['https://hold.example.com', 'http://hold.example.com', 303],
+    ['http://hold.example.com', 'https://hold.example.com', 303],
+  ] as const) {
+    const built = await build(t, { config: { publicUrl: first } })
+    const { olga } = await giveKeys(built, { olga: 'operator' })
+    const browser = browse(built)
+    const login = await browser.get('/login')
+    const from = { origin: first, 'sec-fetch-site': 'same-origin' }
+    await browser.post('/login', { csrf: login.forms.get('/login')!, key: olga.key }, from)
+    t.equal((await browser.get('/')).status, 200)
+    await built.stop()
+    const again = await build(t, { dbPath: built.dbPath, clock: built.clock, config: { publicUrl: second } })
+    const headers = { cookie: browser.jar.map(({ name, value }) => `${name}=${value}`).join('; ') }
+    const page = await again.app.inject({ url: browser.there('/'), headers: { host: '127.0.0.1:6000', ...headers } })
+    t.equal(page.statusCode, status, `${first}, then ${second}`)
+  }
+})
+
 t.test('a person who is signed in decides under their own name', async (t) => {
   const { browser, olga, path, id, audrey, history } = await served(t)
   await browser.signIn(olga)

@@ -2,7 +2,8 @@
 import t from 'tap'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../../src/core/model.js'
-import { afterAttempt, announce, type Attempt, backoff, isWorthWaiting } from '../../src/notify/routing.js'
+import { backoff, type DeliveryResult } from '../../src/notify/delivery.js'
+import { afterNotice, announce, isWorthWaiting } from '../../src/notify/notices.js'
 import { person } from '../actors.js'
 import { t0 } from '../support.js'
 
@@ -39,10 +40,10 @@ function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0):
 /** Who has it after an attempt by the first of `all`, and the events. */
 function after(
   all: Delivery[],
-  attempt: Attempt,
+  attempt: DeliveryResult,
   { order = ['telegram', 'discord'] as ChannelName[], confirmation = pending, now = t0 + 1000 } = {},
 ) {
-  const change = afterAttempt({ confirmation, delivery: all[0]!, all, order }, attempt, now, 1)
+  const change = afterNotice({ confirmation, delivery: all[0]!, all, order }, attempt, now, 1)
   const written = new Map(
     change.writes.flatMap((write) => (write.kind === 'delivery' ? [[write.record.channel, write.record]] : [])),
   )
@@ -54,13 +55,13 @@ function after(
   }
 }
 
-const sent: Attempt = { kind: 'sent' }
-const failed: Attempt = { kind: 'failed', error: '500 oops' }
-const refused: Attempt = { kind: 'refused', fault: 'channel', error: '401 no' }
-const busy = (retryAfterMs: number): Attempt => ({ kind: 'busy', retryAfterMs, error: '429 slow' })
-const skipped = (until: number | null): Attempt => ({ kind: 'skipped', until, error: 'not tried' })
+const sent: DeliveryResult = { kind: 'sent' }
+const failed: DeliveryResult = { kind: 'failed', error: '500 oops' }
+const refused: DeliveryResult = { kind: 'refused', fault: 'channel', error: '401 no' }
+const busy = (retryAfterMs: number): DeliveryResult => ({ kind: 'busy', retryAfterMs, error: '429 slow' })
+const skipped = (until: number | null): DeliveryResult => ({ kind: 'skipped', until, error: 'not tried' })
 
-t.test('a chat is told by being queued, the log by being written down', async (t) => {
+t.test('a chat is told by being queued, the log by being recorded', async (t) => {
   const chat = announce(pending, 'telegram', t0)
   t.match(chat.writes, [
     { expect: 'absent', record: { channel: 'telegram', state: 'queued', attempts: 0, nextAt: t0 } },
@@ -93,7 +94,7 @@ t.test('a busy chat is worth waiting for until half a minute after the submissio
 })
 
 const queued = delivery('telegram', 'queued')
-const attempts: [name: string, all: Delivery[], attempt: Attempt, states: object, events: string[]][] = [
+const attempts: [name: string, all: Delivery[], attempt: DeliveryResult, states: object, events: string[]][] = [
   ['sent: done', [queued], sent, { telegram: 'sent' }, ['notified telegram sent']],
   [
     'failed: again later, and the next chat meanwhile',
