@@ -57,14 +57,14 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
 /** The longest path that a socket can have everywhere. */
 const maxSocketPath = 100
 
-/** The socket of whoever serves this database; null if its path would be too long. */
+/** The socket of the process that serves this database; null if its path would be too long. */
 export function localSocket(dbPath: string): string | null {
   const file = existsSync(dbPath) ? realpathSync(dbPath) : dbPath
   const path = `${file}.sock`
   return Buffer.byteLength(path) > maxSocketPath ? null : path
 }
 
-/** Listens where only whoever owns the database's folder can reach it. The database must be ours: one that is left is removed. */
+/** Listens where only the owner of the database's folder can reach it. The database must be ours: one that is left is removed. */
 export async function listenLocally(path: string, route: RequestListener): Promise<() => Promise<void>> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true) rmSync(path)
   const server = createServer({ requireHostHeader: false }, route)

@@ -172,13 +172,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
   return {
     contentType: registry.contentType,
     async text() {
-      const { count, oldestCreatedAt } = await service.pending()
+      const { count, oldestCreatedAt } = await service.countPending()
       pending.set(count)
-      const approved = await service.executions()
+      const approved = await service.countExecutions()
       unclaimed.set(approved.unclaimed)
       unreported.set(approved.claimed + approved.unreported)
       overdue.set(approved.unreported)
-      const { one, all } = service.listening()
+      const { one, all } = service.countListeners()
       listeners.set({ of: 'one' }, one)
       listeners.set({ of: 'all' }, all)
       oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)

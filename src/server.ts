@@ -14,7 +14,7 @@ async function main(argv: string[]): Promise<void> {
     cwd: process.cwd(),
     path: process.env.PATH ?? '',
   })
-  // Only now, each of these: whoever asks for help does not wait for the rest to load.
+  // Only now, each of these: a caller for help does not wait for the rest to load.
   const line = readCommandLine(argv)
   if (line.command === 'help') {
     const { helpOn } = await import('./help.js')
@@ -43,7 +43,7 @@ async function main(argv: string[]): Promise<void> {
   }
 }
 
-/** Errors whose message is a sentence for whoever starts it, and their exit codes. Any other is a bug. */
+/** Errors whose message is a sentence for the one who starts it, and their exit codes. Any other is a bug. */
 const expected: Record<string, number> = {
   ConfigProblems: 2,
   CommandRefused: 1,

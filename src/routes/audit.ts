@@ -41,7 +41,7 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       },
     },
     async ({ query }) => {
-      const page = await service.events(query.after ?? 0, query.limit, eventFilter(query))
+      const page = await service.listEvents(query.after ?? 0, query.limit, eventFilter(query))
       const events = page.events.map(eventView)
       return { count: events.length, events, next_after: page.upTo, more: page.more }
     },

@@ -333,7 +333,7 @@ function createSchemas() {
   }
 }
 
-/** What it is comes first, for whoever reads on. */
+/** What it is comes first. */
 function inOrder({ description, ...rest }: Json): Json {
   return description === undefined ? rest : { description, ...rest }
 }

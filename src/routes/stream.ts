@@ -86,7 +86,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
       if (filters.confirmation_id !== undefined) assertMayHold(service, backlog, caller)
-      else if (service.listening().all >= maxStreams) {
+      else if (service.countListeners().all >= maxStreams) {
         const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
         throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
       }
@@ -111,7 +111,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
     for (let more = true; more;) {
       const from = after
-      const page = await service.turnstile.run(() => service.events(from, pageSize, { confirmationId: id }))
+      const page = await service.turnstile.run(() => service.listEvents(from, pageSize, { confirmationId: id }))
       yield* page.events.filter((event) => isFor(caller, event))
       after = page.upTo
       more = page.more

@@ -59,7 +59,7 @@ const maxHeld = 20_000
 const maxHeldForAgents = 16_000
 
 export function mayHold(service: Service, backlog: Backlog, { role }: Caller): boolean {
-  return service.listening().one + backlog.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
+  return service.countListeners().one + backlog.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
 }
 
 export function assertMayHold(service: Service, backlog: Backlog, caller: Caller): void {

@@ -26,7 +26,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
       },
     },
     async ({ query, caller }) => {
-      const page = await service.grants(query.limit, cursors.read(query.cursor, 'whitelist', caller))
+      const page = await service.listGrants(query.limit, cursors.read(query.cursor, 'whitelist', caller))
       const entries = page.items.map(grantView)
       return { count: entries.length, entries, next_cursor: cursors.write(page.next, 'whitelist', caller) }
     },

@@ -97,7 +97,7 @@ export function createGrants(
     }
     if (requester === '') {
       const sentence =
-        'Whoever asked gave no name to remember this for; let it pass for anyone, or submit with a requester.'
+        'The requester gave no name to remember this for; let it pass for anyone, or submit with a requester.'
       return { answer: refuse('no_requester', sentence) }
     }
     if (details !== null && details.length > maxExactDetails) {

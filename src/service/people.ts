@@ -57,7 +57,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
     try {
       refresh()
     } catch (error) {
-      // Whoever asks next tries again, and is told if it fails.
+      // The next caller tries again, and is told if it fails.
       if (!(error instanceof StoreUnavailable)) throw error
     }
   })

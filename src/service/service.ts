@@ -1,25 +1,32 @@
-// The verbs, put together: submit, find, wait, follow, list, decide, cancel, claim, report, grant, revoke, sweep; and who may
-// use them. They read the clock and make ids, and pass values down.
+// The service: what can be asked of it, and how its parts are put together. The parts read the clock and make ids, and pass
+// values down.
+import type { Link } from '../access/link.js'
+import type { OpenMode } from '../access/open-mode.js'
+import type { Caller } from '../access/role.js'
 import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
-import type { Actor } from '../core/actor.js'
-import type { Via } from '../core/model.js'
+import type { RecordedEvent } from '../audit/event.js'
+import type { Actor, Recipient, Voter } from '../core/actor.js'
+import type { ChannelName, Confirmation, Via } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
-import type { RateLimit } from '../policy/window.js'
-import type { Change, Cursor, EventFilter } from '../store/store.js'
+import type { Quota, RateLimit } from '../policy/window.js'
+import type { Change, ConfirmationFilter, Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
+import type { Grant } from '../whitelist/grant.js'
 import { createBudget } from './budget.js'
-import { createDecide, type DecideDeps } from './decide.js'
-import { createGrants } from './grants.js'
+import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
+import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
 import { createLinks } from './links.js'
-import { createPeople } from './people.js'
+import { createPeople, type People } from './people.js'
 import { createPresent } from './present.js'
-import { createRead } from './read.js'
+import { createRead, type Following, type Found, type WhenGone } from './read.js'
 import { keepEnded } from './setback.js'
-import { createSignIns } from './sign-ins.js'
-import { createSubmit, type SubmitDeps } from './submit.js'
+import type { Authority } from './settle.js'
+import { createSignIns, type SignIns } from './sign-ins.js'
+import { type Asked, createSubmit, type SubmitDeps, type Submitted } from './submit.js'
 import { createSweep } from './sweep.js'
+import type { Turnstile } from './turnstile.js'
 import { createWatch } from './watch.js'
 
 /** The rules as they were read from a file, and what tells that file from another. */
@@ -38,9 +45,95 @@ export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants'>, Pick
   chance: () => string
 }
 
-export type Service = ReturnType<typeof createService>
+/** What can be asked of Holdpoint. A refusal is an answer; an exception is an outage or a bug. */
+export interface Service {
+  // What an agent does. Each of these is answered when it is on disk.
+  /** `rate` is how the limit per action stands. */
+  submit(asked: Asked, via: Via): Promise<(Submitted & { rate: Quota & RateLimit }) | Refusal>
+  /** Each is judged by itself, knowing what those before it take; what comes of them is one commit. */
+  submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal>
+  /** `by` is the name given for who withdraws it, which counts in open mode alone. */
+  cancel(id: string, by: string | null, reason: string | null, caller: Caller, via: Via): Promise<Decided | Refusal>
+  /** The last gate before acting: passes once, for what was approved. */
+  claim(act: Act, digest: string | null): Promise<Acted | Refusal>
+  report(act: Act, outcome: 'succeeded' | 'failed', message: string | null): Promise<Acted | Refusal>
 
-export function createService(deps: ServiceDeps) {
+  // What a person does.
+  decide(id: string, decision: Decision): Promise<Decided | Refusal>
+  /** The same by a link, which is spent with it. */
+  decideByLink(link: Link, decision: Decision): Promise<Decided | Refusal>
+  /** Adds a whitelist entry, or sets the terms of the one that stands; `created` tells which. */
+  grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal>
+  revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal>
+  /** Live ones. A page may be short: what anyone gave counts in open mode alone. */
+  listGrants(limit: number, after: Cursor | null): Promise<Page<Grant>>
+
+  // Reading: as of now, whether or not what time did is recorded yet.
+  find(id: string, caller: Caller): Promise<Found | Refusal>
+  /** The same in turn with others, for callers that come in masses. */
+  findInTurn(id: string, caller: Caller): Promise<Found | Refusal>
+  /** Resolves when it is resolved, or there is no reason to wait on. Answers about how many bytes there will be to read. */
+  wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number>
+  /** Resolves when it is another than this version, or there is no reason to wait on. */
+  waitForNews(id: string, version: number, ms: number, whenGone: WhenGone): Promise<{ version: number } | Refusal>
+  list(
+    filter: ConfirmationFilter,
+    order: 'deadline' | 'newest',
+    limit: number,
+    after: Cursor | null,
+  ): Promise<Page<Confirmation>>
+  /** Pending ones without what may be large, for a list that people look through. */
+  listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
+  /** The history as it is written, in small helpings; an empty one when there was nothing to say for a while. */
+  follow(following: Following, whenGone: WhenGone): AsyncGenerator<RecordedEvent[]>
+  /** Whether the history has the end of this confirmation. */
+  ending(id: string, caller: Caller): Promise<{ isEnded: boolean } | Refusal>
+  listEvents(after: number, limit: number, filter: EventFilter): Promise<EventPage>
+  lastSeq(): Promise<number>
+
+  // Who there is.
+  people: People
+  openMode: OpenMode
+  /** The token of a new link, once its hash is on disk. */
+  makeLink(confirmation: Confirmation, recipient: Recipient, channel: ChannelName): Promise<string>
+  findLink(token: string): Promise<Link | undefined>
+  signIns: SignIns
+  /**
+   * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it
+   * was about one. Null: it is recorded; else when there is room in the budget.
+   */
+  recordRefusal(
+    refusal: Refusal,
+    attempt: { actor: Actor; via: Via; id: string | null },
+    about: Attempted,
+    who: string,
+  ): Promise<{ resetMs: number } | null>
+
+  // How it runs.
+  /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
+  start(): Promise<{ expired: number; pending: number; undelivered: number }>
+  /** As much of it as changing keys and people needs. */
+  startPeople(): Promise<void>
+  stop(): Promise<void>
+  /** Answers everybody who waits with what there is; from now on nobody waits. */
+  release(): void
+  /** From now on these rules govern what is submitted, once that is recorded. */
+  useRules(loaded: LoadedRules): Promise<void>
+  policy(): Policy
+  /** Records what is due. Answers how many requests expired. */
+  sweep(): Promise<number>
+  /** Work that many want done at once goes through here. */
+  turnstile: Turnstile
+  countPending(): ReturnType<Confirmations['countPending']>
+  countExecutions(): ReturnType<Confirmations['countExecutions']>
+  /** How many wait for one confirmation, and follow everything. */
+  countListeners(): { one: number; all: number }
+  now(): number
+  /** Throws StoreUnavailable if nothing can be written now. */
+  ready(): Promise<void>
+}
+
+export function createService(deps: ServiceDeps): Service {
   const { store, clock, newId, rateLimit, chance } = deps
   let policy: Policy = createPolicy(deps.rules?.rules ?? null, { rate: rateLimit })
   const watch = createWatch(store, clock)
@@ -48,57 +141,40 @@ export function createService(deps: ServiceDeps) {
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
   const { openMode } = people
   const { counted } = openMode
-  const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
+  const { start: startSweeping, stop, sweep, recordDue } = createSweep(store, clock, counted)
   const grants = createGrants(store, clock, newId, () => policy, openMode)
   const recordWithin = createBudget(store, clock)
   const hide = createHide(clock, recordWithin)
 
-  const noteRules = ({ rules, sha256 }: LoadedRules) =>
+  const recordRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
 
-  /** As much as whoever changes keys and people must know. */
   async function startPeople(): Promise<void> {
     await people.start()
     await keepEnded(store, clock)
   }
 
   return {
-    startPeople,
-    /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
-    async start(): Promise<{ expired: number; pending: number; unsent: number }> {
-      await startPeople()
-      const expired = await startSweeping()
-      if (deps.rules !== null) await noteRules(deps.rules)
-      const { count } = await store.confirmations.countPending(clock.now())
-      return { expired, pending: count, unsent: await store.deliveries.countUndelivered() }
-    },
-    stop,
     ...createSubmit({ ...deps, grants, policy: () => policy }),
-    ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
     ...createDecide({ ...deps, present, grants, hide, openMode }),
-    ...createLinks(store, clock, chance),
-    ...createSignIns(store, clock, chance, people),
-    people,
-    openMode,
     grant: grants.grant,
     revoke: grants.revoke,
-    sweep,
-    /** From now on these rules govern what is submitted, once that is on record. */
-    async useRules(loaded: LoadedRules): Promise<void> {
-      await noteRules(loaded)
-      policy = createPolicy(loaded.rules, { rate: rateLimit })
+    async listGrants(limit, after) {
+      // One that is over now may have been used before.
+      await store.settledBefore(clock.now())
+      const page = await store.grants.list(clock.now(), limit, after)
+      return { ...page, items: page.items.filter(grants.doesCount) }
     },
-    policy: () => policy,
-    /**
-     * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it
-     * was about one. Null: it is recorded; else when there is room in the budget.
-     */
-    async recordRefusal(
-      refusal: Refusal,
-      { id, actor, via }: { actor: Actor; via: Via; id: string | null },
-      about: Attempted,
-      who: string,
-    ): Promise<{ resetMs: number } | null> {
+
+    ...createRead({ store, clock, watch, present, hide, counted, recordDue }),
+    listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
+    lastSeq: () => store.events.lastSeq(),
+
+    people,
+    openMode,
+    ...createLinks(store, clock, chance),
+    signIns: createSignIns(store, clock, chance, people),
+    async recordRefusal(refusal, { id, actor, via }, about, who) {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
       const attempt = { actor, via, confirmationId, at: clock.now() }
       const rejected = (code: RefusalCode): Change => ({
@@ -107,20 +183,26 @@ export function createService(deps: ServiceDeps) {
       })
       return recordWithin(`refused ${who}`, rejected(refusal.refused), () => rejected('guess_limited'))
     },
-    /** Those that stand. A page may be short: what anyone gave counts in open mode alone. */
-    async grants(limit: number, after: Cursor | null) {
-      // One that is over now may have been used before.
-      await store.settledBefore(clock.now())
-      const page = await store.grants.list(clock.now(), limit, after)
-      return { ...page, items: page.items.filter(grants.doesCount) }
+
+    async start() {
+      await startPeople()
+      const expired = await startSweeping()
+      if (deps.rules !== null) await recordRules(deps.rules)
+      const { count } = await store.confirmations.countPending(clock.now())
+      return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
     },
-    events: (after: number, limit: number, filter: EventFilter) => store.events.list(after, limit, filter),
-    lastSeq: () => store.events.lastSeq(),
-    pending: () => store.confirmations.countPending(clock.now()),
-    executions: () => store.confirmations.countExecutions(),
-    listening: () => watch.count(),
-    /** Answers everybody who waits with what there is; from now on nobody waits. */
+    startPeople,
+    stop,
     release: () => watch.stop(),
+    async useRules(loaded) {
+      await recordRules(loaded)
+      policy = createPolicy(loaded.rules, { rate: rateLimit })
+    },
+    policy: () => policy,
+    sweep,
+    countPending: () => store.confirmations.countPending(clock.now()),
+    countExecutions: () => store.confirmations.countExecutions(),
+    countListeners: () => watch.count(),
     now: () => clock.now(),
     ready: () => store.probe(),
   }

@@ -9,6 +9,8 @@ import type { People } from './people.js'
 /** More browsers than one person has; the oldest give way. */
 const maxPerKey = 100
 
+export type SignIns = ReturnType<typeof createSignIns>
+
 /** `chance` gives 256 bits and more as hexadecimal digits. */
 export function createSignIns(
   store: Pick<Store, 'signIns'>,
@@ -21,7 +23,7 @@ export function createSignIns(
 
   return {
     /** A new one: its place in the paths, and the secret for its cookie. `isSecure`: it came by https. */
-    async signIn(keyId: string, isSecure: boolean): Promise<{ place: string; secret: string }> {
+    async add(keyId: string, isSecure: boolean): Promise<{ place: string; secret: string }> {
       const [place, secret] = [chance().slice(0, 64), chance().slice(0, 64)]
       const createdAt = clock.now()
       const record = {
@@ -36,12 +38,12 @@ export function createSignIns(
       return { place, secret }
     },
 
-    async signedIn(place: string, secret: string, isSecure: boolean): Promise<KeyHolder | null> {
+    async holderOf(place: string, secret: string, isSecure: boolean): Promise<KeyHolder | null> {
       const found = await store.signIns.get(hashSecret(place))
       if (found === undefined || !isGood(found, hashSecret(secret), markOf(isSecure), clock.now())) return null
       return people.holderOfKey(found.keyId)
     },
 
-    signOut: (place: string): Promise<void> => store.signIns.remove(hashSecret(place)),
+    end: (place: string): Promise<void> => store.signIns.remove(hashSecret(place)),
   }
 }

@@ -300,16 +300,16 @@ t.test('a connection may have 16 requests under way, and is cut off with the nex
     for (const more of [late.repeat(3), 'GET /% HTTP/1.1\r\n\r\n', 'GET / HTTP/1.1\r\nExpect: x\r\n\r\n']) {
       const socket = open(port)
       socket.write(wait.repeat(16))
-      await until(() => service.listening().one === 16)
+      await until(() => service.countListeners().one === 16)
       const closed = once(socket, 'close')
       socket.write(more)
       await closed
-      await until(() => service.listening().one === 0)
+      await until(() => service.countListeners().one === 0)
     }
     const hasty = open(port)
     hasty.write(wait.repeat(500))
     await once(hasty, 'close')
-    await until(() => service.listening().one === 0)
+    await until(() => service.countListeners().one === 0)
     // One after the other they may be as many as they like.
     const patient = open(port)
     let text = ''

@@ -253,7 +253,7 @@ t.test('once it is decided, the first answer comes without wait, and the record 
 t.test('whoever waits with a key that is being waited for is answered together with the first', async (t) => {
   const built = await build(t)
   const waiting = Array.from({ length: 5 }, () => send(built, 'key-1', payload, '?wait=60'))
-  await until(() => built.service.listening().one === 5)
+  await until(() => built.service.countListeners().one === 5)
   await built.call('POST', '/confirm/id-0001/approve', { approver: 'alice' })
   const answers = await Promise.all(waiting)
   for (const { status, body } of answers) {
@@ -268,7 +268,7 @@ t.test('a wait that ends without an answer gives the first answer', async (t) =>
   const built = await build(t)
   const first = await send(built, 'key-1')
   const waiting = send(built, 'key-1', payload, '?wait=10')
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   await built.clock.advance(10_000)
   replays(t, await waiting, first)
 })

@@ -287,7 +287,7 @@ t.test('whoever waits with a key that is revoked meanwhile is not told how it en
   const { bot, olga, root } = await giveKeys(built, everyone)
   const { id } = (await bot('POST', '/confirm', asked)).body
   const waiting = bot('GET', `/confirm/${id}?wait=60`)
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   await root('DELETE', `/keys/${bot.keyId}`)
   await olga('POST', `/confirm/${id}/approve`)
   t.match(await waiting, { status: 401, body: { code: 'unauthorized' } })
@@ -297,7 +297,7 @@ t.test('nor when nothing happens until the time is over', async (t) => {
   const built = await build(t)
   const { bot, root } = await giveKeys(built, everyone)
   const waiting = bot('POST', '/confirm?wait=60', asked)
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   await root('DELETE', `/keys/${bot.keyId}`)
   await built.clock.advance(60_000)
   t.match(await waiting, { status: 401, body: { code: 'unauthorized' } })
@@ -308,7 +308,7 @@ t.test('nor when the key expires while it is held', async (t) => {
   const { root } = await giveKeys(built, everyone)
   const made = (await root('POST', '/keys', { name: 'temp', role: 'agent', expires_in_seconds: 30 })).body
   const waiting = withKey(built.call, made.key)('POST', '/confirm?wait=60', asked)
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   await built.clock.advance(60_000)
   t.equal((await waiting).status, 401)
 })
@@ -317,7 +317,7 @@ t.test('the first key also ends what was held while the service was open', async
   const built = await build(t)
   const { id } = (await built.submit()).body
   const waiting = built.call('GET', `/confirm/${id}?wait=60`)
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   const { olga } = await giveKeys(built, { olga: 'operator' })
   await olga('POST', `/confirm/${id}/deny`)
   t.match(await waiting, { status: 401, body: { code: 'unauthorized' } })

@@ -230,7 +230,9 @@ t.test('when nothing happens, a comment keeps it open', async (t) => {
   const { url, submit, clock, service } = await serve(t)
   const { id } = (await submit()).body
   const streams = [await read(t, `${url}/events`), await read(t, `${url}/confirm/${id}/events`)]
-  await until(() => service.listening().all + service.listening().one === 2 && streams[1]!.events().length === 2)
+  await until(
+    () => service.countListeners().all + service.countListeners().one === 2 && streams[1]!.events().length === 2,
+  )
   for (let times = 1; times <= 3; times++) {
     await clock.advance(15_000)
     for (const stream of streams) await until(() => stream.text().split(': still here\n\n').length === times + 1)
@@ -242,7 +244,7 @@ t.test('when nothing happens, a comment keeps it open', async (t) => {
 t.test('news that a filter leaves out does not keep the comments away', async (t) => {
   const { url, submit, clock, service } = await serve(t)
   const stream = await read(t, `${url}/events?type=revoked`)
-  await until(() => service.listening().all === 1)
+  await until(() => service.countListeners().all === 1)
   for (let second = 0; second < 32; second += 8) {
     await clock.advance(8000)
     await submit({ action: `a${second}` })
@@ -358,7 +360,7 @@ t.test('when the service stops, streams end', async (t) => {
   const { url, close } = await listen(built.app, configFor(built.dbPath, { port: 0, webPort: 'off' }))
   const { id } = (await built.submit()).body
   const streams = [await read(t, `${url}/events`), await read(t, `${url}/confirm/${id}/events`)]
-  await until(() => built.service.listening().all === 1 && built.service.listening().one === 1)
+  await until(() => built.service.countListeners().all === 1 && built.service.countListeners().one === 1)
   await close(600_000)
   for (const stream of streams) await until(() => stream.isOver())
   t.pass()
@@ -368,9 +370,9 @@ t.test('a reader that goes away frees its place at once', async (t) => {
   const built = await serve(t)
   const { id } = (await built.submit()).body
   const streams = [await read(t, `${built.url}/events`), await read(t, `${built.url}/confirm/${id}/events`)]
-  await until(() => built.service.listening().all === 1 && built.service.listening().one === 1)
+  await until(() => built.service.countListeners().all === 1 && built.service.countListeners().one === 1)
   for (const stream of streams) stream.close()
-  await until(() => built.service.listening().all === 0 && built.service.listening().one === 0)
+  await until(() => built.service.countListeners().all === 0 && built.service.countListeners().one === 0)
   t.pass()
 })
 
@@ -421,8 +423,8 @@ t.test('a reader that takes nothing is dropped, while one that reads goes on', a
   await fill(built, 30)
   ignore(t, port, '/events?after=0')
   const reader = await read(t, `http://127.0.0.1:${port}/events?after=0`)
-  await until(() => built.service.listening().all === 2)
-  await until(() => built.service.listening().all === 1)
+  await until(() => built.service.countListeners().all === 2)
+  await until(() => built.service.countListeners().all === 1)
   await until(() => reader.text().length > 30 * 500_000)
   await built.submit()
   await until(() => reader.text().endsWith('}\n\n') && /\nid: 32\n/.test(reader.text().slice(-2000)))
@@ -438,9 +440,9 @@ t.test('all that is under way together is bounded', async (t) => {
   await fill(built, 30)
   const sockets = Array.from({ length: 6 }, () => ignore(t, port, '/events?after=0'))
   // Each holds one event of half a megabyte: two fit, the others are dropped.
-  await until(() => built.service.listening().all === 2)
+  await until(() => built.service.countListeners().all === 2)
   for (const socket of sockets) socket.destroy()
-  await until(() => built.service.listening().all === 0)
+  await until(() => built.service.countListeners().all === 0)
   t.pass()
 })
 
@@ -450,7 +452,7 @@ t.test('when large answers have taken all the room, streams of small events go o
   await fill(built, 30)
   ignore(t, port, '/events?after=0')
   const reader = await read(t, `http://127.0.0.1:${port}/events`)
-  await until(() => built.service.listening().all === 2)
+  await until(() => built.service.countListeners().all === 2)
   await built.submit()
   await until(() => reader.events().length === 2)
   t.notOk(reader.isOver())
@@ -460,14 +462,14 @@ t.test('a stream of one confirmation needs a place among all that are held', asy
   const { url, service, submit } = await serve(t)
   const { id } = (await submit()).body
   const paths = [`/confirm/${id}/events`, `/events?confirmation_id=${id}`]
-  service.listening = () => ({ one: 20_000, all: 0 })
+  service.countListeners = () => ({ one: 20_000, all: 0 })
   for (const path of paths) {
     const refused = await request(`${url}${path}`)
     t.equal(refused.statusCode, 429, path)
     t.equal(refused.headers['retry-after'], '5')
     t.match(await refused.body.json(), { code: 'flood_limited', error: /^As many requests are held/ })
   }
-  service.listening = () => ({ one: 19_999, all: 200 })
+  service.countListeners = () => ({ one: 19_999, all: 200 })
   for (const path of paths) t.equal((await read(t, `${url}${path}`)).status, 200, path)
 })
 
@@ -475,14 +477,14 @@ t.test('there is a most of streams of everything, and a place that is freed is f
   const built = await build(t)
   const port = await serveStreams(t, built, { maxStreams: 2 })
   const open = [1, 2].map(() => ignore(t, port, '/events'))
-  await until(() => built.service.listening().all === 2)
+  await until(() => built.service.countListeners().all === 2)
   const refused = await request(`http://127.0.0.1:${port}/events`)
   t.equal(refused.statusCode, 429)
   t.match(await refused.body.json(), { code: 'flood_limited', error: /most there may be/ })
   const gone = once(open[0]!, 'close')
   open[0]!.destroy()
   await gone
-  await until(() => built.service.listening().all === 1)
+  await until(() => built.service.countListeners().all === 1)
   t.equal((await read(t, `http://127.0.0.1:${port}/events`)).status, 200)
 })
 

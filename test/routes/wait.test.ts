@@ -15,7 +15,7 @@ function track(asked: Promise<Answer>): { answer: Promise<Answer>; isOver: () =>
 }
 
 async function listening({ service }: Built, count: number): Promise<void> {
-  await until(() => service.listening().one === count)
+  await until(() => service.countListeners().one === count)
 }
 
 t.test('a preference is read as RFC 7240 writes them', async (t) => {
@@ -57,7 +57,7 @@ t.test('whoever waits is answered by the decision', async (t) => {
   t.notOk(waiting.isOver())
   await built.call('POST', `/confirm/${id}/deny`, { denier: 'bob', reason: 'no' })
   t.match(await waiting.answer, { status: 200, body: { id, status: 'denied', resolved_by: 'bob', reason: 'no' } })
-  t.same(built.service.listening(), { one: 0, all: 0 })
+  t.same(built.service.countListeners(), { one: 0, all: 0 })
 })
 
 for (const end of ['approve', 'deny', 'cancel'] as const) {
@@ -84,7 +84,7 @@ t.test('when the time is over first, the record is answered as it is', async (t)
   t.notOk(waiting.isOver())
   await built.clock.advance(1)
   t.match(await waiting.answer, { status: 200, body: { status: 'pending', resolved_by: '' } })
-  t.same(built.service.listening(), { one: 0, all: 0 })
+  t.same(built.service.countListeners(), { one: 0, all: 0 })
 })
 
 t.test('expiry wakes too', async (t) => {
@@ -260,7 +260,7 @@ t.test('when the service stops, whoever waits learns how it stands, and nobody n
 
 /** As if so many were held, which would take long to bring about. */
 function pretendHeld({ service }: Built, one: number): void {
-  service.listening = () => ({ one, all: 0 })
+  service.countListeners = () => ({ one, all: 0 })
 }
 
 t.test('there is a most of requests that are held; whoever asks beyond it is told when to come back', async (t) => {
@@ -320,7 +320,7 @@ t.test('a client that goes away frees its place at once, however it goes', async
     for (const socket of sockets) socket[leave]()
     await listening(built, 0)
   }
-  t.same(built.service.listening(), { one: 0, all: 0 })
+  t.same(built.service.countListeners(), { one: 0, all: 0 })
   t.match(await built.call('POST', `/confirm/${id}/approve`), { status: 200 })
 })
 
@@ -331,9 +331,9 @@ t.test('requests one behind the other on a connection are all freed with it', as
   const wait = `GET /confirm/${id}?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n`
   const stream = 'GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n'
   const socket = await ask(`${wait.repeat(8)}${stream.repeat(7)}GET /health HTTP/1.1`)
-  await until(() => built.service.listening().one === 8 && built.service.listening().all === 7)
+  await until(() => built.service.countListeners().one === 8 && built.service.countListeners().all === 7)
   socket.destroy()
-  await until(() => built.service.listening().one === 0 && built.service.listening().all === 0)
+  await until(() => built.service.countListeners().one === 0 && built.service.countListeners().all === 0)
   t.pass()
 })
 
@@ -354,7 +354,7 @@ t.test('a crowd that waits for a large record is answered whole, and others mean
   await listening(built, 300)
   t.equal((await built.call('POST', `/confirm/${id}/cancel`)).status, 200)
   await until(() => sizes.every((size) => size > 900_000))
-  t.same(built.service.listening(), { one: 0, all: 0 })
+  t.same(built.service.countListeners(), { one: 0, all: 0 })
 })
 
 t.test('a client that goes away after it submitted leaves its confirmation behind', async (t) => {

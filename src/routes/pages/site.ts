@@ -35,7 +35,7 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
 
   async function signedIn(request: FastifyRequest): Promise<KeyHolder | null> {
     const place = placeOf(request)
-    return place === undefined ? null : service.signedIn(place, cookieOf(request, signInCookie), isSecure())
+    return place === undefined ? null : service.signIns.holderOf(place, cookieOf(request, signInCookie), isSecure())
   }
 
   return {
@@ -53,13 +53,13 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
 
     /** Signs in with a key; answers the place of its pages. */
     async begin(reply: FastifyReply, keyId: string): Promise<string> {
-      const { place, secret } = await service.signIn(keyId, isSecure())
+      const { place, secret } = await service.signIns.add(keyId, isSecure())
       setCookie(reply, signInCookie, secret, isSecure(), `/s/${place}`)
       return `/s/${place}`
     },
 
     async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      await service.signOut(placeOf(request) ?? '')
+      await service.signIns.end(placeOf(request) ?? '')
       setCookie(reply, signInCookie, '', isSecure(), baseOf(request))
     },
 

@@ -79,8 +79,8 @@ function check(copy: string, path: string): Copied {
     // A file that is complete without another beside it.
     db.pragma('journal_mode = DELETE')
     assertOurs(db)
-    const flaw = flawOf(db)
-    if (flaw !== null) throw new StoreRefused(`${path} is damaged (${flaw}): its copy cannot be relied on.`)
+    const damage = damageOf(db)
+    if (damage !== null) throw new StoreRefused(`${path} is damaged (${damage}): its copy cannot be relied on.`)
     const [events, lastSeq] = db.prepare('SELECT count(*), coalesce(max(seq), 0) FROM events').raw().get() as number[]
     copied = { bytes: statSync(copy).size, events: events!, lastSeq: lastSeq! }
   } finally {
@@ -91,7 +91,7 @@ function check(copy: string, path: string): Copied {
 }
 
 /** What is wrong inside, or null. */
-export function flawOf(db: Database.Database): string | null {
+export function damageOf(db: Database.Database): string | null {
   const found = db.pragma('integrity_check(1)', { simple: true })
   return found === 'ok' ? null : String(found)
 }

@@ -16,7 +16,7 @@ import { basename, dirname, join } from 'node:path'
 import Database from './driver.js'
 import type { Key } from '../../access/key.js'
 import type { NewEvent } from '../../audit/event.js'
-import { type Copied, copyDatabase, explain, flawOf, type Progress, syncFile } from './backup.js'
+import { type Copied, copyDatabase, explain, damageOf, type Progress, syncFile } from './backup.js'
 import { isMarked, mark, markerOf, syncFolder } from './marker.js'
 import { applicationId } from './migrations.js'
 import { locate, makeFolder, migrate, takeLock } from './database.js'
@@ -141,7 +141,7 @@ function look(file: string): Replaced & { seen: number } {
         `${file} is the database of another program. It was left untouched: move it away, or choose another file with --db-path.`,
       )
     }
-    if (flawOf(db) !== null) return unknown
+    if (damageOf(db) !== null) return unknown
     // The first schema had no keys.
     const keys = tables.includes('keys') ? (db.prepare(keyEnds).all() as KeyEnd[]) : []
     const value = (sql: string) => db!.prepare(sql).pluck().get() as number

@@ -538,7 +538,7 @@ t.test('the page of a link learns when something changes, and a caller without a
   const state = (query: string) => built.app.inject({ method: 'GET', url: `${link}/state${query}` })
   t.same((await state('?version=9')).json(), { version: 1 })
   const waiting = state('?version=1&wait=60')
-  await until(() => built.service.listening().one === 1)
+  await until(() => built.service.countListeners().one === 1)
   await paul('POST', `/confirm/${id}/deny`)
   t.same((await waiting).json(), { version: 2 })
   const wrong = await built.app.inject({ method: 'GET', url: `/link/${'x'.repeat(43)}/state` })
@@ -549,7 +549,7 @@ t.test('the page of a link learns when something changes, and a caller without a
 
 t.test('when nobody more can be held, a page is told at once how it stands', async (t) => {
   const { link, ...built } = await linked(t)
-  built.service.listening = () => ({ one: 20_000, all: 0 })
+  built.service.countListeners = () => ({ one: 20_000, all: 0 })
   const { statusCode, body } = await built.app.inject({ method: 'GET', url: `${link}/state?version=1&wait=60` })
   t.equal(statusCode, 200)
   t.same(JSON.parse(body), { version: 1 })
