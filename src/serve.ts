@@ -40,7 +40,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     log,
     rules,
   }).catch(refuse)
-  const { expired, pending, unsent } = await service.start().catch(refuse)
+  const { expired, pending, undelivered } = await service.start().catch(refuse)
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()
     throw error
@@ -58,7 +58,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     ...(rules === null ? {} : { policy: config.policy, rules: rules.rules.length }),
     pending,
     expired,
-    unsent,
+    unsent: undelivered,
   }
   if (isNew) log.info({ db: config.dbPath }, `a new database was made: ${resolve(config.dbPath)}`)
   log.info(where, `Holdpoint ${version} is ready: ${sayWhere(listening, config)}; ${sayLeft(where)}`)

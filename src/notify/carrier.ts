@@ -38,7 +38,7 @@ export interface Carrier {
 /** What a notice says beside the confirmation: how to decide. */
 export interface Ways {
   needsKey(): boolean
-  /** A link for whoever reads this chat; null if none can be made now. */
+  /** A link for the readers of this chat; null if none can be made now. */
   linkTo(confirmation: Confirmation, channel: ChannelName): Promise<string | null>
 }
 

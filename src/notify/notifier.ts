@@ -26,7 +26,7 @@ export interface Notice {
   baseUrl: string
   /** Whether deciding over the API takes a key. */
   needsKey: boolean
-  /** The page that decides, for whoever reads this message; null if none could be made. */
+  /** The page that decides, for the reader of this message; null if none could be made. */
   link: string | null
 }
 
@@ -61,7 +61,7 @@ export function denyCommand(notice: Notice): string {
   return `${curl(notice)}/deny${fieldsFor('deny', notice)}`
 }
 
-/** Left for whoever decides to fill in: a name that is only copied was not read, and agents chose it. */
+/** Left for the approver to fill in: a name that is only copied was not read, and agents chose it. */
 function fieldsFor(verdict: Verdict, { reasonFor, mustType }: Notice): string {
   const fields = {
     ...(reasonFor.includes(verdict) ? { reason: 'WHY' } : {}),
@@ -146,7 +146,7 @@ export function factsOf(notice: Notice, share: Share, adapt = (shown: string): s
   return { ...facts, detailsLength: length(notice.details), descriptionLength: length(notice.description), isWhole }
 }
 
-/** Where to look at all of it, for whoever was not shown all of it here. */
+/** Where to look at all of it, for a reader who was not shown all of it here. */
 export function whyNotApprove({ link, baseUrl, id, needsKey }: Notice): string {
   const where = link === null ? `GET ${baseUrl}/confirm/${id}${needsKey ? ' with a key' : ''}` : 'the link'
   return `not from here: it is too long to be shown whole. See it whole first: ${where}`

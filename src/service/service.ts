@@ -48,7 +48,7 @@ export function createService(deps: ServiceDeps) {
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
   const { openMode } = people
   const { counted } = openMode
-  const { start: startSweeping, stop, sweep, settleLapsed } = createSweep(store, clock, counted)
+  const { start: startSweeping, stop, sweep, settleOverdue } = createSweep(store, clock, counted)
   const grants = createGrants(store, clock, newId, () => policy, openMode)
   const recordWithin = createBudget(store, clock)
   const hide = createHide(clock, recordWithin)
@@ -56,7 +56,7 @@ export function createService(deps: ServiceDeps) {
   const noteRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
 
-  /** As much as whoever changes keys and people must know. */
+  /** As much as a command that changes keys and people must know. */
   async function startPeople(): Promise<void> {
     await people.start()
     await keepEnded(store, clock)
@@ -65,16 +65,16 @@ export function createService(deps: ServiceDeps) {
   return {
     startPeople,
     /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
-    async start(): Promise<{ expired: number; pending: number; unsent: number }> {
+    async start(): Promise<{ expired: number; pending: number; undelivered: number }> {
       await startPeople()
       const expired = await startSweeping()
       if (deps.rules !== null) await noteRules(deps.rules)
       const { count } = await store.confirmations.countPending(clock.now())
-      return { expired, pending: count, unsent: await store.deliveries.countUndelivered() }
+      return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
     },
     stop,
     ...createSubmit({ ...deps, grants, policy: () => policy }),
-    ...createRead({ store, clock, watch, present, hide, counted, settleLapsed }),
+    ...createRead({ store, clock, watch, present, hide, counted, settleOverdue }),
     ...createDecide({ ...deps, present, grants, hide, openMode }),
     ...createLinks(store, clock, chance),
     ...createSignIns(store, clock, chance, people),

@@ -1,4 +1,4 @@
-// What time alone does, written down: at the start, when something is due, and before each listing.
+// What time alone does, recorded: at the start, when something is due, and before each listing.
 import * as audit from '../audit/event.js'
 import { type Clock, createAlarm } from '../clock.js'
 import { overdueAt } from '../core/confirmation.js'
@@ -36,7 +36,7 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   }
 
-  /** Answers how many expired while nobody was there to write it down. */
+  /** Answers how many expired while nobody was there to record it. */
   async function start(): Promise<number> {
     // In one process time never runs back, so what comes from the future was there before.
     const expired = (await settleAll((limit) => store.confirmations.ahead(clock.now(), limit))) + (await sweep())
@@ -44,13 +44,13 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     return expired
   }
 
-  /** Writes down what has lapsed; one sweep at a time serves whoever asks. Answers how many that were. */
+  /** Records what is overdue; one sweep at a time serves every caller. Answers how many that were. */
   function sweep(): Promise<number> {
     sweeping ??= settleAll((limit) => store.confirmations.due(clock.now(), limit)).finally(() => (sweeping = null))
     return sweeping
   }
 
-  /** Writes down what time alone did to these, until none is left. Answers how many expired. */
+  /** Records what time alone did to these, until none is left. Answers how many expired. */
   async function settleAll(find: (limit: number) => Promise<Confirmation[]>): Promise<number> {
     let expired = 0
     for (;;) {
@@ -66,8 +66,8 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   }
 
-  /** The same, but that a database which takes no writes is no obstacle: readers see what has lapsed anyway. */
-  async function settleLapsed(): Promise<void> {
+  /** The same, but that a database which takes no writes is no obstacle: readers see what is overdue anyway. */
+  async function settleOverdue(): Promise<void> {
     try {
       await sweep()
     } catch (error) {
@@ -75,5 +75,5 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   }
 
-  return { start, stop: () => alarm.stop(), sweep, settleLapsed }
+  return { start, stop: () => alarm.stop(), sweep, settleOverdue }
 }

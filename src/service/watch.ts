@@ -4,7 +4,7 @@ import type { Store } from '../store/store.js'
 
 /** Rings when something happened. Listen first, then look, then sleep. */
 export interface Bell {
-  /** Forgets earlier rings: whoever looks after this sees what they were about. */
+  /** Forgets earlier rings: a look after this sees what they were about. */
   hush(): void
   /** Sleeps until it rings or the time is over, not at all if it rang since the last hush. Did it ring? */
   sleep(ms: number): Promise<boolean>

@@ -13,7 +13,7 @@ export function listRoutes(pages: Api, { service, cursors, callerOf, frameOf, se
       const caller = await callerOf(request)
       if (caller === null) return toSignIn(request, reply)
       const from = cursors.read(request.query.cursor, 'page', caller)
-      const page = await service.waiting(maxListed, from)
+      const page = await service.listPending(maxListed, from)
       const base = baseOf(request)
       const items = page.items.map((confirmation) => ({ confirmation, url: `${base}/view/${confirmation.id}` }))
       const moreUrl = page.next === null ? null : `${base}/?cursor=${cursors.write(page.next, 'page', caller)}`
