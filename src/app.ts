@@ -169,7 +169,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
 
   const backlog = createBacklog()
   limitBacklog(app, backlog)
-  // Those who wait are answered with what there is before the server closes.
+  // A caller who waits is answered with what there is before the server closes.
   app.addHook('preClose', (done) => {
     service.release()
     done()

@@ -40,7 +40,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     log,
     rules,
   }).catch(refuse)
-  const { expired, pending, undelivered: unsent } = await service.start().catch(refuse)
+  const { expired, pending, undelivered } = await service.start().catch(refuse)
   const listening = await listen(app, config).catch(async (error: unknown) => {
     await store.close()
     throw error
@@ -58,7 +58,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     ...(rules === null ? {} : { policy: config.policy, rules: rules.rules.length }),
     pending,
     expired,
-    unsent,
+    unsent: undelivered,
   }
   if (isNew) log.info({ db: config.dbPath }, `a new database was made: ${resolve(config.dbPath)}`)
   log.info(where, `Holdpoint ${version} is ready: ${sayWhere(listening, config)}; ${sayLeft(where)}`)
@@ -79,7 +79,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     setTimeout(() => process.exit(0), exitMs).unref()
     void (async () => {
       const closed = Promise.all([listening.close(drainMs), closeLocal()])
-      // Only now: a reader can rely on nothing being taken any more.
+      // Only now: whoever reads this can rely on nothing being taken any more.
       log.info({ signal }, 'draining')
       await closed
       await service.stop()

@@ -24,7 +24,7 @@ export interface Following {
   until?: string
 }
 
-/** Registers what to do when the one who waits has gone away. */
+/** Registers what to do when the caller has gone away. */
 export type WhenGone = (leave: () => void) => void
 
 /** What a reader of the history is given at once: small, because there may be many, and some are slow. */
@@ -38,11 +38,11 @@ export interface ReadDeps {
   hide: Hide
   /** What counts of it now. */
   counted: (confirmation: Confirmation) => Confirmation
-  /** Records what is due, if that is possible. */
-  recordDue: () => Promise<void>
+  /** Records what is overdue, if that is possible. */
+  settleOverdue: () => Promise<void>
 }
 
-export function createRead({ store, clock, watch, present, hide, counted, recordDue }: ReadDeps) {
+export function createRead({ store, clock, watch, present, hide, counted, settleOverdue }: ReadDeps) {
   const turnstile = createTurnstile()
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
@@ -54,7 +54,7 @@ export function createRead({ store, clock, watch, present, hide, counted, record
 
   /**
    * Sleeps until the confirmation is resolved, the time is over, the caller is gone or the service stops. Reads little, so
-   * that a sleeper holds on to little. Answers about how many bytes there will be to read.
+   * that a caller who waits holds on to little. Answers about how many bytes there will be to read.
    */
   async function wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number> {
     const bell = watch.listen(id)
@@ -63,13 +63,13 @@ export function createRead({ store, clock, watch, present, hide, counted, record
       const end = clock.now() + ms
       for (;;) {
         bell.hush()
-        const standing = await turnstile.run(() => store.confirmations.brief(id))
+        const brief = await turnstile.run(() => store.confirmations.brief(id))
         const now = clock.now()
-        // A caller that may not know of it is told so at once, by the look that follows.
-        if (standing !== undefined && !mayRead(caller, standing)) return 0
-        const isPending = standing?.isResolved === false && now < standing.deadline && now >= standing.createdAt
-        if (!isPending || now >= end || bell.isOver()) return standing?.size ?? 0
-        await bell.sleep(Math.min(end, standing.deadline) - now)
+        // A caller who may not know of it is told so at once, by the look that follows.
+        if (brief !== undefined && !mayRead(caller, brief)) return 0
+        const isPending = brief?.isResolved === false && now < brief.deadline && now >= brief.createdAt
+        if (!isPending || now >= end || bell.isOver()) return brief?.size ?? 0
+        await bell.sleep(Math.min(end, brief.deadline) - now)
       }
     } finally {
       bell.end()
@@ -136,9 +136,9 @@ export function createRead({ store, clock, watch, present, hide, counted, record
 
   /** Whether the history has its end: an expiry may have happened and not be recorded yet. */
   async function ending(id: string, caller: Caller): Promise<{ isEnded: boolean } | Refusal> {
-    const standing = await store.confirmations.brief(id)
-    if (standing === undefined) return unknown(id)
-    return mayRead(caller, standing) ? { isEnded: standing.isResolved } : hide(id, caller, 'http')
+    const brief = await store.confirmations.brief(id)
+    if (brief === undefined) return unknown(id)
+    return mayRead(caller, brief) ? { isEnded: brief.isResolved } : hide(id, caller, 'http')
   }
 
   async function list(
@@ -151,13 +151,13 @@ export function createRead({ store, clock, watch, present, hide, counted, record
     return filter.status === 'pending' ? stillPending(page) : page
   }
 
-  /** Without what may be large; see the store. */
+  /** What is pending, without what may be large; see the store. */
   async function listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
     return stillPending(await readPage(() => store.confirmations.listPending(limit, after)))
   }
 
   async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {
-    await recordDue()
+    await settleOverdue()
     const { found: page, now } = await present(
       () => turnstile.run(read),
       ({ items }) => items,

@@ -141,7 +141,7 @@ export function createService(deps: ServiceDeps): Service {
   const people = createPeople(store, clock, chance, deps.mayBeOpen)
   const { openMode } = people
   const { counted } = openMode
-  const { start: startSweeping, stop, sweep, recordDue } = createSweep(store, clock, counted)
+  const { start: startSweeping, stop, sweep, settleOverdue } = createSweep(store, clock, counted)
   const grants = createGrants(store, clock, newId, () => policy, openMode)
   const recordWithin = createBudget(store, clock)
   const hide = createHide(clock, recordWithin)
@@ -166,7 +166,7 @@ export function createService(deps: ServiceDeps): Service {
       return { ...page, items: page.items.filter(grants.doesCount) }
     },
 
-    ...createRead({ store, clock, watch, present, hide, counted, recordDue }),
+    ...createRead({ store, clock, watch, present, hide, counted, settleOverdue }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
     lastSeq: () => store.events.lastSeq(),
 

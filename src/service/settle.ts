@@ -64,7 +64,7 @@ const lost = {
   key_live: 'The key of this request is no longer good; nothing was done. Send this again with another.',
 }
 
-/** The record's next state with the event that tells of it. At its end the requester is called back, if that was asked for. */
+/** The record's next state with the event that tells of it, and at its end the callback, if there is one. */
 export function replace(found: Confirmation, record: Confirmation, event: audit.NewEvent, now: number): Change {
   const isEnd = found.resolution === null && record.resolution !== null
   return {
@@ -73,7 +73,7 @@ export function replace(found: Confirmation, record: Confirmation, event: audit.
   }
 }
 
-/** The same by somebody's doing, which must come before time changes the record: a reader who was told of that was told for good. */
+/** The same by somebody's doing, which must come before time changes the record: a reader who is told of that is told for good. */
 export function replaceInTime(found: Confirmation, record: Confirmation, event: audit.NewEvent, now: number): Change {
   const due = dueAt(asOf(found, now))
   return { ...replace(found, record, event, now), requires: due === null ? [] : [{ kind: 'before', at: due }] }

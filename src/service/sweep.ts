@@ -44,7 +44,7 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     return expired
   }
 
-  /** Records what is due; one sweep at a time serves all callers. Answers how many requests expired. */
+  /** Records what is overdue; one sweep at a time serves every caller. Answers how many that were. */
   function sweep(): Promise<number> {
     sweeping ??= settleAll((limit) => store.confirmations.due(clock.now(), limit)).finally(() => (sweeping = null))
     return sweeping
@@ -66,8 +66,8 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   }
 
-  /** The same, but that a database which takes no writes is no obstacle: readers see what is due anyway. */
-  async function recordDue(): Promise<void> {
+  /** The same, but that a database which takes no writes is no obstacle: readers see what is overdue anyway. */
+  async function settleOverdue(): Promise<void> {
     try {
       await sweep()
     } catch (error) {
@@ -75,5 +75,5 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     }
   }
 
-  return { start, stop: () => alarm.stop(), sweep, recordDue }
+  return { start, stop: () => alarm.stop(), sweep, settleOverdue }
 }

@@ -53,7 +53,7 @@ export interface Committed {
   quotas: Quota[]
 }
 
-/** What changes that were committed together have changed, as references: a listener that needs the records reads them. */
+/** What changes that were committed together have changed, as references: a follower reads the records it needs. */
 export interface Commits {
   /** The numbers of their first event and of their last. */
   firstSeq: number
@@ -144,11 +144,11 @@ export interface Store {
    * Commits the change if every expectation and every requirement holds; versions are compared first. Resolves only when it
    * is on disk, with the events numbered; any other outcome means that nothing was written and no slot taken. Throws StoreUnavailable when the database cannot be written, and
    * OutcomeUnknown when it failed so that nobody can tell; until a later commit or a restart has settled that, so does
-   * every reading of one of the records concerned.
+   * a reader of one of the records concerned.
    */
   commit(change: Change): Promise<CommitOutcome>
   /**
-   * Resolves when every transaction that began before `at` has ended. A reading at a time from `at` on then has
+   * Resolves when every transaction that began before `at` has ended. Who then reads at a time from `at` on has read
    * all that could still be done before it.
    */
   settledBefore(at: number): Promise<void>
@@ -295,7 +295,7 @@ export class StoreDamaged extends StoreUnavailable {
 /** The database cannot be opened; the message says why and what to do. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
-  /** What helps is a backup. How that is restored, the one who started the program says. */
+  /** What helps is a backup. How that is restored, whoever started the program says. */
   readonly isDamaged: boolean
 
   constructor(message: string, isDamaged = false) {

@@ -312,7 +312,7 @@ t.test('always asks for how long, for whom and, where there are details, for whi
   t.match(wordsOf(page), 'Only exactly these details, equal as a whole Whatever the details')
   t.same(asksIn(render(example({ details: '{}' }))), ['for how long', 'for whom'])
   t.same(asksIn(render(example({}, { mayWhitelist: false }))), [], 'and only where it may be chosen')
-  t.notMatch(page, /class="flaw"/)
+  t.notMatch(page, /class="problem"/)
   t.match(wordsOf(page), 'every send_newsletter, without asking. You choose for how long, and for whom, and with which')
   t.match(wordsOf(render(example({ details: '{}' }))), 'every send_newsletter, whatever its details, without asking.')
 })

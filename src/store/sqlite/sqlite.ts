@@ -65,7 +65,7 @@ export function openSqliteStore(
   const followers = new Set<(commits: Commits) => void>()
   let queue: Waiting[] = []
   let writing: Waiting[] = []
-  /** When the group that is being written was sent, and the calls that wait for its end. */
+  /** When the group that is being written was sent, and who waits for its end. */
   let began = 0
   let whenOver: (() => void)[] = []
   let closing: (() => void) | null = null
