@@ -24,8 +24,11 @@ export interface Submission {
   requester: string
   sessionKey: string
   timeoutSeconds: number
+  /** Where the resolved record is sent. */
   callbackUrl: string | null
+  /** The name in the request, where it is not the requester's own: no more than a comment. */
   requestedAs: string | null
+  /** For whom the requester says it acts: its word, which nobody has verified and which gives no right. */
   onBehalfOf: string | null
 }
 
@@ -140,26 +143,13 @@ export const executionStates = [
 ] as const satisfies ExecutionState[]
 
 /** What was asked for, and the votes on it. */
-interface ConfirmationFields {
+interface ConfirmationFields extends Submission {
   id: string
   version: number
-  action: string
-  description: string
-  /** JSON text of an object. */
-  details: string
-  requester: string
-  sessionKey: string
-  timeoutSeconds: number
   createdAt: number
   deadline: number
   /** What an approval is bound to; see digest.ts. */
   digest: string
-  /** Where the resolved record is sent. */
-  callbackUrl: string | null
-  /** The name in the request, where it is not the requester's own: no more than a comment. */
-  requestedAs: string | null
-  /** For whom the requester says it acts: its word, which nobody has verified and which gives no right. */
-  onBehalfOf: string | null
   terms: Terms
   votes: Vote[]
 }

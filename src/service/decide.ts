@@ -24,7 +24,7 @@ export interface DecideDeps {
   present: Present
   grants: Grants
   hide: Hide
-  openMode: Pick<OpenMode, 'counted'>
+  openMode: Pick<OpenMode, 'counted' | 'isOpen'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
   approvalMs: number
   reportMs: number
@@ -92,7 +92,11 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
   ) {
     const propose = async () => {
       const { found, now } = await present(() => store.confirmations.get(id), only)
-      return found === undefined ? { answer: unknown(id) } : rule(openMode.counted(found), now)
+      if (found === undefined) return { answer: unknown(id) }
+      const restsOnOpenMode = openMode.isOpen() && !found.votes.every(({ by }) => isVerified(by))
+      const proposal = await rule(openMode.counted(found), now)
+      if (restsOnOpenMode) proposal.change?.requires?.push({ kind: 'no_keys' })
+      return proposal
     }
     return settle<T>(store, authority, propose)
   }

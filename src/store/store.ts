@@ -142,9 +142,9 @@ export interface Store {
 
   /**
    * Commits the change if every expectation and every requirement holds; versions are compared first. Resolves only when it
-   * is on disk, with the events numbered; any other outcome means that nothing was written and no slot taken. Throws StoreUnavailable when the database cannot be written, and
-   * OutcomeUnknown when it failed so that nobody can tell; until a later commit or a restart has settled that, so does
-   * a reader of one of the records concerned.
+   * is on disk, with the events numbered; any other outcome means that nothing was written and no slot taken. Throws
+   * StoreUnavailable when the database cannot be written, and OutcomeUnknown when it failed so that nobody can tell; until a
+   * later commit or a restart has settled that, so does a reader of one of the records concerned.
    */
   commit(change: Change): Promise<CommitOutcome>
   /**

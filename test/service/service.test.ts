@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/store.js'
-import { anyone } from '../actors.js'
+import { anyone, locally, person } from '../actors.js'
 import { build, counter, manualClock, t0, temporaryFolder, until, interleaving } from '../support.js'
 
 t.test('a confirmation expires on time with nobody asking, and that is on record', async (t) => {
@@ -33,6 +33,29 @@ t.test('one timer serves them all: each expires at its own time', async (t) => {
       ['id-0001', 90_000],
     ],
   )
+})
+
+t.test('a vote of open mode does not count in a decision that the first key overtook', async (t) => {
+  const { wrapStore, interfere } = interleaving()
+  const rules = 'rules: [{ action: send_mail, approvals: 2 }]'
+  const { submit, call, service, store } = await build(t, { wrapStore, rules })
+  await submit({ action: 'send_mail' })
+  await call('POST', '/confirm/id-0001/approve', { decided_by: 'alice' })
+  const olga = person('olga')
+  const token = await service.makeLink((await store.confirmations.get('id-0001'))!, olga, 'telegram')
+  const approver = { by: { kind: 'link' as const, recipient: olga }, comment: null }
+  const decision = {
+    verdict: 'approve' as const,
+    reason: null,
+    remember: null,
+    typed: null,
+    approver,
+    via: 'link' as const,
+  }
+  interfere(() => service.people.addKey({ name: 'root', role: 'admin', expiresInMs: null }, locally))
+  const link = (await service.findLink(token))!
+  t.match(await service.decideByLink(link, { ...decision, authority: null }), { confirmation: { status: 'pending' } })
+  t.match((await store.confirmations.get('id-0001'))?.votes, [{ by: approver.by }])
 })
 
 t.test('a late approval is refused even if the expiry was never written down', async (t) => {
