@@ -4,6 +4,7 @@ import { hold } from '../../src/core/confirmation.js'
 import { type Confirmation, defaultTerms } from '../../src/core/model.js'
 import { castVote } from '../../src/core/vote.js'
 import { anyone, person } from '../actors.js'
+import { submissionOf } from '../submission.js'
 
 t.test('what is loopback', async (t) => {
   for (const host of ['0.0.0.0', '::', '192.168.1.5', 'example.com', '128.0.0.1', '127.0.0.1.example.com', '']) {
@@ -44,17 +45,7 @@ t.test('it is never open where it may not be, or where keys were lost', async (t
   t.notOk(createOpenMode(true, true, () => true).hasLostKeys())
 })
 
-const submission = {
-  action: 'a',
-  description: 'd',
-  details: '{}',
-  requester: 'bot',
-  sessionKey: '',
-  timeoutSeconds: 30,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+const submission = submissionOf({ action: 'a' })
 
 t.test('what anyone gave counts while it is open, and what a person gave always does', async (t) => {
   let hasKeys = false

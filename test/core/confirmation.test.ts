@@ -4,18 +4,9 @@ import { asOf, claim, dueAt, hold, report, resolve } from '../../src/core/confir
 import type { Confirmation, Outcome, Resolution } from '../../src/core/model.js'
 import { isRefusal, type Refusal } from '../../src/core/refusal.js'
 import { person } from '../actors.js'
+import { submissionOf } from '../submission.js'
 
-const submission = {
-  action: 'send_mail',
-  description: 'd',
-  details: '{}',
-  requester: 'agent',
-  sessionKey: '',
-  timeoutSeconds: 30,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+const submission = submissionOf({ requester: 'agent' })
 /** How long an approval may be claimed, and an act may take. */
 const [approvalMs, reportMs] = [900, 5000]
 const held = hold(submission, 'c1', 1000)

@@ -5,18 +5,15 @@ import t from 'tap'
 import { digestOf, fingerprintOf, sha256, shortDigest } from '../../src/core/digest.js'
 import { canonical } from '../../src/core/json.js'
 import type { Submission } from '../../src/core/model.js'
+import { submissionOf } from '../submission.js'
 
-const submission: Submission = {
-  action: 'send_mail',
+const submission: Submission = submissionOf({
   description: 'Send the newsletter',
   details: '{"to":"all","count":3}',
   requester: 'agent',
   sessionKey: 's1',
   timeoutSeconds: 300,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+})
 
 /** JSON that can be sent: no half characters, and no key that would be a prototype. */
 const text = fc.string({ unit: 'binary' }).filter((value) => value !== '__proto__')

@@ -14,19 +14,10 @@ import { isRefusal, type Refusal } from '../../src/core/refusal.js'
 import { emptySeats } from '../../src/core/seats.js'
 import { approvalsGiven, type Ballot, castVote, problemWithVoter, withVerifiedVotes } from '../../src/core/vote.js'
 import { anyone, chatLink, person } from '../actors.js'
+import { submissionOf } from '../submission.js'
 
 const approvalMs = 900
-const submission = {
-  action: 'send_mail',
-  description: 'd',
-  details: '{}',
-  requester: 'bot',
-  sessionKey: '',
-  timeoutSeconds: 30,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+const submission = submissionOf()
 const heldUnder = (terms: Partial<Terms> = {}) =>
   hold(submission, 'c1', 1000, { ...defaultTerms, rule: 'tested', ...terms })
 

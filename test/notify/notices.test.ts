@@ -6,18 +6,9 @@ import { backoff, type DeliveryResult } from '../../src/notify/delivery.js'
 import { afterNotice, announce, isWorthWaiting } from '../../src/notify/notices.js'
 import { person } from '../actors.js'
 import { t0 } from '../support.js'
+import { submissionOf } from '../submission.js'
 
-const submission = {
-  action: 'send_mail',
-  description: 'Send the newsletter',
-  details: '{}',
-  requester: 'agent',
-  sessionKey: '',
-  timeoutSeconds: 300,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+const submission = submissionOf({ description: 'Send the newsletter', requester: 'agent', timeoutSeconds: 300 })
 const pending: Confirmation = hold(submission, 'id-0001', t0)
 const yes = { by: person('alice'), at: t0 + 10, via: 'http', reason: null } as const
 const approved = resolve(pending, 'approved', yes, 900_000) as Confirmation

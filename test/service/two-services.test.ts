@@ -6,6 +6,7 @@ import type { Config } from '../../src/config/schemas.js'
 import type { Commits } from '../../src/store/store.js'
 import { startTelegram } from '../notify/fake-telegram.js'
 import { build, type Built, configFor, counter, giveKeys, rulesFrom, until, withKey } from '../support.js'
+import { submissionOf } from '../submission.js'
 
 interface Pair {
   first: Built
@@ -135,7 +136,7 @@ t.test('what was begun in open mode is not committed once the other has made a k
   const { first, second } = await pair(t)
   await first.submit()
   const asked = {
-    submission: { ...submissionOf('bot'), timeoutSeconds: null },
+    submission: { ...submissionOf(), timeoutSeconds: null },
     key: null,
     by: { kind: 'anyone' as const, name: 'bot' },
     authority: { kind: 'no_keys' as const },
@@ -193,16 +194,3 @@ t.test('each confirmation is told of once', async (t) => {
 })
 
 const byLocal = { actor: { kind: 'local' }, via: 'local' } as const
-
-function submissionOf(requester: string) {
-  return {
-    action: 'send_mail',
-    description: 'd',
-    details: '{}',
-    requester,
-    sessionKey: '',
-    callbackUrl: null,
-    requestedAs: null,
-    onBehalfOf: null,
-  }
-}

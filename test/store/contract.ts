@@ -30,13 +30,12 @@ import type { Grant } from '../../src/whitelist/grant.js'
 import type { SignIn } from '../../src/access/sign-in.js'
 import { agent, anyone, person as personActor, someEvent } from '../actors.js'
 import { temporaryFolder } from '../support.js'
+import { submissionOf } from '../submission.js'
 
 const event = (confirmationId: string | null = null) => someEvent(1, confirmationId)
 
 export function confirmation(id: string, fields: Partial<Pending> = {}): Pending {
-  const submission = {
-    action: 'send_mail',
-    description: 'd',
+  const submission = submissionOf({
     details: '{"a":[1,"x"]}',
     requester: 'agent',
     sessionKey: 's',
@@ -44,7 +43,7 @@ export function confirmation(id: string, fields: Partial<Pending> = {}): Pending
     callbackUrl: 'https://example.com/hook',
     requestedAs: 'somebody',
     onBehalfOf: 'somebody else',
-  }
+  })
   return { ...hold(submission, id, 1000), ...fields }
 }
 

@@ -15,22 +15,20 @@ import { isRefusal } from '../../src/core/refusal.js'
 import type { ConfirmationPage } from '../../src/web/confirmation-page.js'
 import type { DecisionForm } from '../../src/web/decision-form.js'
 import { person } from '../actors.js'
+import { submissionOf } from '../submission.js'
 
 /** 2026-03-12T14:02:10Z */
 export const askedAt = Date.UTC(2026, 2, 12, 14, 2, 10)
 export const id = '0197f3a2-5c1e-7b40-9d6a-3f8e21c4b705'
 
-const plain: Submission = {
+const plain: Submission = submissionOf({
   action: 'send_newsletter',
   description: 'Send the March newsletter to all subscribers.',
   details: JSON.stringify({ list: 'subscribers', count: 4812 }),
   requester: 'newsletter-agent',
   sessionKey: 'march-campaign',
   timeoutSeconds: 900,
-  callbackUrl: null,
-  requestedAs: null,
-  onBehalfOf: null,
-}
+})
 
 export function example(submission: Partial<Submission> = {}, terms: Partial<Terms> = {}): Pending {
   return hold({ ...plain, ...submission }, id, askedAt, { ...defaultTerms, ...terms })
