@@ -1,4 +1,5 @@
-// Writes what is made from the code: openapi.yaml, policy.schema.json, and the tables in docs/.
+// Writes what is made from the code: openapi.yaml, policy.schema.json, the schema of the database for the test that holds
+// on to it, and the tables in docs/.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,8 @@ import { buildApp } from '../src/app.js'
 import { readInvocation } from '../src/invocation.js'
 import { silentLogger } from '../src/log.js'
 import { rulesJsonSchema } from '../src/policy/schema.js'
+import { migrate, schemaOf } from '../src/store/sqlite/database.js'
+import Database from '../src/store/sqlite/driver.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../src/store/sqlite/writing.js'
 import { createTables, renewTables } from './tables.js'
@@ -13,6 +16,7 @@ import { createTables, renewTables } from './tables.js'
 const openapi = await describeApi()
 write('openapi.yaml', openapi)
 write('policy.schema.json', rulesJsonSchema())
+write('test/store/schema.sql', schemaOf(migrated()))
 const tables = createTables(openapi)
 for (const name of readdirSync('docs').filter((one) => one.endsWith('.md'))) {
   const file = join('docs', name)
@@ -29,6 +33,12 @@ async function describeApi(): Promise<string> {
   await store.close()
   rmSync(folder, { recursive: true })
   return text
+}
+
+function migrated(): Database.Database {
+  const db = new Database(':memory:')
+  migrate(db)
+  return db
 }
 
 function write(file: string, text: string): void {

@@ -151,6 +151,12 @@ function harden(db: Database.Database): void {
   }
 }
 
+/** The schema in full, as SQL. */
+export function schemaOf(db: Database.Database): string {
+  const parts = db.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name').pluck().all()
+  return `${parts.join(';\n\n')};\n`
+}
+
 /** Brings the schema up to date, or for tests to an earlier one. */
 export function migrate(db: Database.Database, to = migrations.length): void {
   const seen = db.pragma('user_version', { simple: true }) as number
