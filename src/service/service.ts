@@ -76,14 +76,10 @@ export interface Service {
   wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number>
   /** Resolves when it is another than this version, or there is no reason to wait on. */
   waitForNews(id: string, version: number, ms: number, whenGone: WhenGone): Promise<{ version: number } | Refusal>
-  list(
-    filter: ConfirmationFilter,
-    order: 'deadline' | 'newest',
-    limit: number,
-    after: Cursor | null,
-  ): Promise<Page<Confirmation>>
+  /** As the store lists them, but as of now. */
+  list: Confirmations['list']
   /** Pending ones without what may be large, for a list that people look through. */
-  listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
+  listPending: Confirmations['listPending']
   /** The history as it is written, in small helpings; an empty one when there was nothing to say for a while. */
   follow(following: Following, whenGone: WhenGone): AsyncGenerator<RecordedEvent[]>
   /** Whether the history has the end of this confirmation. */
