@@ -118,33 +118,34 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
   /** The same again while it is pending. */
   const merge: Gate = {
     name: 'merge',
-    async answer({ by, limits, held, via }, plan) {
-      if (!limits.mergesIdentical) return null
-      const { requester, digest, description, createdAt: now } = held
-      const pending =
-        plan.held.find((one) => one.digest === digest && one.description === description) ??
-        (await store.confirmations.alike(requester, digest, description, now))
-      if (pending === undefined) return null
-      return {
-        change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
-        answer: { confirmation: pending, isReplay: false },
-      }
-    },
+    answer: (one, plan) => (one.limits.mergesIdentical ? join(one, plan) : null),
     requires({ limits, held: { requester, digest, description } }) {
       return limits.mergesIdentical ? { kind: 'nothing_alike', requester, digest, description } : null
     },
   }
 
+  async function join({ by, held, via }: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> {
+    const { requester, digest, description, createdAt: now } = held
+    const pending =
+      plan.held.find((one) => one.digest === digest && one.description === description) ??
+      (await store.confirmations.alike(requester, digest, description, now))
+    if (pending === undefined) return null
+    return {
+      change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
+      answer: { confirmation: pending, isReplay: false },
+    }
+  }
+
   const deniedBefore: Gate = {
     name: 'denied before',
-    async answer(one) {
-      const { held } = one
-      const { denialHoldsMs } = one.limits
-      if (denialHoldsMs === 0) return null
-      const denied = await store.confirmations.lastDenied(held.digest, held.createdAt - denialHoldsMs)
-      if (denied === undefined) return null
-      return refused(one, standingDenial(denied, denialHoldsMs, held.createdAt), denied.id)
-    },
+    answer: (one) => (one.limits.denialHoldsMs === 0 ? null : holdDenial(one)),
+  }
+
+  async function holdDenial(one: Candidate): Promise<Proposal<Submitted> | null> {
+    const { held, limits } = one
+    const denied = await store.confirmations.lastDenied(held.digest, held.createdAt - limits.denialHoldsMs)
+    if (denied === undefined) return null
+    return refused(one, standingDenial(denied, limits.denialHoldsMs, held.createdAt), denied.id)
   }
 
   const openLimit: Gate = {

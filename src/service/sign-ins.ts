@@ -44,6 +44,10 @@ export function createSignIns(
       return people.holderOfKey(found.keyId)
     },
 
-    end: (place: string): Promise<void> => store.signIns.remove(hashSecret(place)),
+    /** A place stands in URLs, so it takes the secret as well. */
+    async end(place: string, secret: string): Promise<void> {
+      const found = await store.signIns.get(hashSecret(place))
+      if (found?.secretHash === hashSecret(secret)) await store.signIns.remove(found.placeHash)
+    },
   }
 }

@@ -129,6 +129,20 @@ t.test('a slot that a failed submission took is given back', async (t) => {
   t.same(statuses, [202, 202, 202, 429])
 })
 
+t.test('a first key that found no room leaves the service open, also after a restart', async (t) => {
+  if (!needs(t, 'a disk of its own')) return
+  const disk = mountDisk(t, '4m')
+  const dbPath = join(disk, 'test.db')
+  const program = await start(t, { dbPath })
+  fill(join(disk, 'filler'))
+  t.equal((await program.call('POST', '/keys', { name: 'root', role: 'admin' })).status, 503)
+  rmSync(join(disk, 'filler'))
+  await until(async () => (await program.call('GET', '/ready')).status === 200)
+  t.equal((await program.submit()).status, 202)
+  await program.stop()
+  t.equal((await (await start(t, { dbPath })).submit()).status, 202)
+})
+
 t.test('what falls due while the disk is full is expired, and recorded when there is space', async (t) => {
   if (!needs(t, 'a disk of its own')) return
   const disk = mountDisk(t, '4m')

@@ -59,7 +59,7 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
     },
 
     async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      await service.signIns.end(placeOf(request) ?? '')
+      await service.signIns.end(placeOf(request) ?? '', cookieOf(request, signInCookie))
       setCookie(reply, signInCookie, '', isSecure(), baseOf(request))
     },
 

@@ -1,5 +1,5 @@
 // A file beside the database that says: there was a key once. It outlives the database, so that losing that opens nothing.
-import { closeSync, fsyncSync, lstatSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, lstatSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const sentence = `Holdpoint: there was a key in the database beside this file, so a service on it is never again open to everyone, not even
@@ -26,6 +26,10 @@ function write(file: string): void {
   try {
     writeSync(descriptor, sentence)
     fsyncSync(descriptor)
+  } catch (error) {
+    // The key that it was for is not written: nobody is to be kept out by a marker without one.
+    unlinkSync(markerOf(file))
+    throw error
   } finally {
     closeSync(descriptor)
   }

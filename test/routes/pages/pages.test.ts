@@ -725,6 +725,11 @@ t.test('signing out ends the sign-in, also for a caller who kept the cookie', as
   t.equal((await browse({ app }).get(place)).status, 303, 'the place alone')
   t.equal((await browser.post('/logout', { csrf: 'wrong' })).status, 403)
   t.equal((await browser.get('/')).status, 200, 'but only when the page asks for it')
+  const action = browser.there('/logout')
+  const made = 'a'.repeat(64)
+  const forged = { csrf: hashSecret(`${made} ${action}`) }
+  await browse({ app }).post(action, forged, { ...sameOrigin, cookie: `holdpoint_session=${made}` })
+  t.equal((await browser.get('/')).status, 200, 'and only for its own cookie: the place stands in URLs')
   const csrf = (await browser.get('/')).forms.get('/logout')!
   const out = await browser.post('/logout', { csrf })
   t.equal(out.status, 303)
