@@ -152,8 +152,9 @@ export function openWriter(file: string): Writer {
   let lastSeq = findLastSeq()
   const place = watchPlace(file)
   let hasMarker = false
-  /** Null: not looked yet in this transaction. */
+  /** What this transaction has looked up: null and nothing before it has. */
   let hasKeys: boolean | null = null
+  const usages = new Map<string, { max: number; windowMs: number; usage: Usage }>()
 
   function writeAll(group: Job[], now: number): PackedOutcome[] {
     try {
@@ -176,6 +177,7 @@ export function openWriter(file: string): Writer {
   function writeGroup(group: Job[], now: number): PackedOutcome[] {
     const before = lastSeq
     hasKeys = null
+    usages.clear()
     sql.begin.run()
     try {
       const outcomes = group.map((job) => (Array.isArray(job) ? doTask(job, now) : writeChange(job, now)))
@@ -206,6 +208,7 @@ export function openWriter(file: string): Writer {
     const outcome = [first]
     for (const { quota, lastN, count, remaining, resetMs } of taken) {
       slots.take(quota, now, lastN, count)
+      addUse(quota, count)
       outcome.push(remaining, resetMs)
     }
     return outcome
@@ -289,17 +292,33 @@ export function openWriter(file: string): Writer {
     now: number,
     taken: Taken[],
   ): Taken | Usage {
-    const limit = { max, windowMs }
-    let usage = usageOf(quota, now, limit)
-    if (usage.isAhead) {
-      slots.clamp(quota, now)
-      usage = usageOf(quota, now, limit)
-    }
+    const usage = findUsage(quota, now, max, windowMs)
     let own = 0
     for (const one of taken) if (one.quota === quota) own += one.count
     const remaining = max - usage.used - own - count
-    if (remaining < 0) return usage
+    if (remaining < 0) return { ...usage, quota: { ...usage.quota } }
     return { quota, lastN: usage.lastN + own, count, remaining, resetMs: usage.quota.resetMs || windowMs }
+  }
+
+  function findUsage(quota: string, now: number, max: number, windowMs: number): Usage {
+    const known = usages.get(quota)
+    if (known?.max === max && known.windowMs === windowMs) return known.usage
+    let usage = usageOf(quota, now, { max, windowMs })
+    if (usage.isAhead) {
+      slots.clamp(quota, now)
+      usage = usageOf(quota, now, { max, windowMs })
+    }
+    usages.set(quota, { max, windowMs, usage })
+    return usage
+  }
+
+  /** So that the next change of the group that wants a slot of it need not look again. */
+  function addUse(quota: string, count: number): void {
+    const { windowMs, usage } = usages.get(quota)!
+    usage.used += count
+    usage.lastN += count
+    usage.quota.remaining = Math.max(0, usage.quota.remaining - count)
+    usage.quota.resetMs ||= windowMs
   }
 
   function write(change: PackedWrite): void {
