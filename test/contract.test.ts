@@ -7,10 +7,11 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { readInvocation } from '../src/invocation.js'
 import { listen } from '../src/listen.js'
-import { SlidingWindow } from '../src/policy/window.js'
 import Database from '../src/store/sqlite/driver.js'
 import { start } from './e2e/program.js'
 import { build, configFor, counter, giveKeys, manualClock, t0, temporaryFolder, until } from './support.js'
+import { migrate } from '../src/store/sqlite/database.js'
+import { readUsage } from '../src/store/sqlite/quotas.js'
 
 const collectGarbage = (() => {
   setFlagsFromString('--expose-gc')
@@ -139,18 +140,36 @@ t.test('10. what is resolved leaves nothing in memory, neither its text nor its 
   t.ok(kept < (rounds * size) / 4, `${kept} bytes are kept of ${rounds} ids and as many texts, ${size} each`)
 })
 
-t.test('11. the limiter looks at few hits in each call, however many there are', async (t) => {
-  const limit = { max: 2000, windowMs: 3_600_000 }
-  const window = new SlidingWindow(limit.windowMs)
-  let looks = 0
-  /** A time that counts how often it is looked at. */
-  const at = (ms: number) => ({ valueOf: () => ((looks += 1), ms) }) as unknown as number
-  const take = (ms: number) => window.take('a', at(ms), limit).allowed
-  for (let i = 0; i < 2000; i++) if (!take(i)) t.fail(`hit ${i} is refused`)
-  t.equal(take(2000), false)
-  for (let i = 0; i < 2000; i++) if (!take(limit.windowMs + i)) t.fail(`hit ${i} of the next window is refused`)
-  t.equal(take(limit.windowMs + 2000), false)
-  t.ok(looks < 4002 * 20, `${looks} looks in 4002 calls`)
+t.test('11. the limiter looks at few slots in each call, however many there are', async (t) => {
+  const db = new Database(':memory:')
+  t.teardown(() => db.close())
+  migrate(db)
+  const insert = db.prepare("INSERT INTO quota_slots (quota, at, n) VALUES ('a', ?, ?)")
+  for (let n = 1; n <= 2000; n++) insert.run(n, n)
+  const plans: string[] = []
+  let rows = 0
+  /** Counts the rows that are read, and keeps how each statement finds them. */
+  const counting = {
+    prepare(text: string) {
+      const statement = db.prepare(text).raw()
+      const values = Array.from(text.matchAll(/\?/g), () => 0)
+      plans.push(
+        ...(db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values) as { detail: string }[]).map(
+          ({ detail }) => detail,
+        ),
+      )
+      t.match(text, / LIMIT 1\b/, 'one row a look')
+      return { raw: () => ({ get: (...args: unknown[]) => ((rows += 1), statement.get(...args)) }) }
+    },
+  } as unknown as Database.Database
+  const usageOf = readUsage(counting)
+  for (const plan of plans)
+    t.match(plan, /^SEARCH quota_slots USING PRIMARY KEY \(quota=\?/, 'found, not looked through')
+  for (let now = 2000; now < 3000; now++) {
+    const { used } = usageOf('a', now, { max: 5000, windowMs: 2000 })
+    if (used !== 4000 - now) t.fail(`${used} are used at ${now}`)
+  }
+  t.equal(rows, 2000, 'two rows a call')
 })
 
 t.test('12. a malformed body on approve approves nothing; an empty one is fine', async (t) => {
