@@ -117,7 +117,11 @@ t.test('a cursor tells nothing, and is good for the listing and the caller it wa
   const busy = await cursorOf(bot, '/confirm?limit=1&session_key=s')
   for (const cursor of [quiet, busy]) {
     t.equal(cursor.length, quiet.length, 'as long as any other')
-    t.notMatch(Buffer.from(cursor, 'base64url').toString('latin1'), /\d{8}/, 'no time in it; three digits chance can give')
+    t.notMatch(
+      Buffer.from(cursor, 'base64url').toString('latin1'),
+      /\d{8}/,
+      'no time in it; three digits chance can give',
+    )
   }
   t.not(await cursorOf(), await cursorOf(), 'and never the same twice')
   t.match(await bot('GET', `/confirm?limit=1&cursor=${quiet}`), { body: { confirmations: [{ action: 'mine1' }] } })
