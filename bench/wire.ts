@@ -27,8 +27,9 @@ export function open(port: number, onAnswer: (answer: Answer) => void): Promise<
   })
 }
 
-export function httpRequest(method: string, path: string, body?: string): Buffer {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`
+export function httpRequest(method: string, path: string, body?: string, key?: string): Buffer {
+  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}`
   if (body === undefined) return Buffer.from(`${head}\r\n`)
   return Buffer.from(
     `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
