@@ -119,6 +119,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     chance,
     rules,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
+    openLimit: config.openLimit,
+    diskLimitBytes: config.diskLimit * 1024 * 1024,
     approvalMs: config.approvalTtl * 1000,
     reportMs: config.reportTimeout * 1000,
     firstChannel: chats[0]?.name ?? 'log',
@@ -184,7 +186,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
-  keyRoutes(app, service, auth)
+  keyRoutes(app, service, auth, () => pagesUrl)
   await pageRoutes(app, { service, auth, backlog, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',

@@ -47,6 +47,14 @@ export const commands = {
     settings: ['dbPath'],
     example: 'keys rotate alice --overlap 1h',
   },
+  signin: {
+    argument: 'NAME',
+    help: 'print a link by which somebody signs in once, and on a terminal its QR code',
+    options: {},
+    more: "For a person's key that is good and no agent's, by the name of its owner or by its id. The link is good for five minutes, and for one browser. It alone goes to standard output, everything else to standard error. It leads to the running service, so one must run.",
+    settings: ['dbPath'],
+    example: 'signin alice',
+  },
   'people set': {
     help: 'name somebody, and say by which ids the chats know them',
     options: {

@@ -66,6 +66,12 @@ export const metrics = {
     labels: ['code'],
     help: 'Attempts that are not allowed and are on record, by problem code.',
   },
+  unrecorded: {
+    name: 'holdpoint_unrecorded_refusals_total',
+    type: 'counter',
+    labels: ['code'],
+    help: 'Refusals that are not on record because whoever was refused had more than 30 a minute, by problem code.',
+  },
   pending: { name: 'holdpoint_pending', type: 'gauge', labels: [], help: 'Confirmations that wait for a person.' },
   oldest: {
     name: 'holdpoint_oldest_pending_age_seconds',
@@ -119,6 +125,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   const executions = counter(metrics.executions)
   const refusals = counter(metrics.refusals)
   const rejections = counter(metrics.rejections)
+  const unrecorded = counter(metrics.unrecorded)
   const pending = gauge(metrics.pending)
   const oldest = gauge(metrics.oldest)
   const unclaimed = gauge(metrics.unclaimed)
@@ -130,6 +137,11 @@ export function createMetrics(store: Store, service: Service): Metrics {
   for (const code of ['unauthorized', 'forbidden']) rejections.inc({ code }, 0)
   for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
   for (const limiter of ['action', 'address', 'guess']) refusals.inc({ limiter }, 0)
+
+  function countRateLimited(): void {
+    submissions.inc({ outcome: 'rate_limited' })
+    refusals.inc({ limiter: 'action' })
+  }
 
   function count(event: AuditEvent, { writes }: Committed): void {
     switch (event.type) {
@@ -145,8 +157,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
         rejections.inc({ code: event.data.code })
         return
       case 'rate_limited':
-        submissions.inc({ outcome: 'rate_limited' })
-        refusals.inc({ limiter: 'action' })
+        countRateLimited()
         return
       case 'notified':
       case 'notify_failed':
@@ -168,6 +179,11 @@ export function createMetrics(store: Store, service: Service): Metrics {
   }
 
   store.onCommit((committed) => committed.events.forEach((event) => count(event, committed)))
+
+  service.onUnrecorded((refused) => {
+    unrecorded.inc({ code: refused.type === 'rejected' ? refused.data.code : refused.type })
+    if (refused.type === 'rate_limited') countRateLimited()
+  })
 
   return {
     contentType: registry.contentType,

@@ -210,7 +210,14 @@ t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
   t.match(read([], { CONFIRMATION_COLOUR: '1' }).warnings, [
     /CONFIRMATION_COLOUR is not a setting of Holdpoint and is ignored$/,
   ])
-  t.same(read([], { TELEGRAM_BOT_TOKEN: 'x', TELEGRAM_HOME_CHANNEL: '1', TELEGRAM_ALLOWED_USERS: '5' }).warnings, [])
+  const telegram = { TELEGRAM_BOT_TOKEN: 'x', TELEGRAM_HOME_CHANNEL: '1', TELEGRAM_ALLOWED_USERS: '5' }
+  t.match(read([], telegram).warnings, [
+    /^Telegram will be told, but without a public URL .* set CONFIRMATION_PUBLIC_URL/,
+  ])
+  t.same(read(['--public-url', 'https://hold.example'], telegram).warnings, [])
+  t.match(read([], { DISCORD_WEBHOOK_URL: 'https://discord.com/api/webhooks/1/x', ...telegram }).warnings, [
+    /^Telegram and Discord will be told, but without a public URL/,
+  ])
 })
 
 t.test('help and version are asked for in any company', async (t) => {

@@ -19,3 +19,17 @@ export function isGood(signIn: SignIn, secretHash: string, process: string | nul
   const { createdAt, endsAt } = signIn
   return createdAt <= now && now < endsAt && signIn.secretHash === secretHash && signIn.process === process
 }
+
+/** A link by which one browser signs in with a key, once. It ends with its process, and of its token only the hash is kept. */
+export interface SignInLink {
+  hash: string
+  version: number
+  keyId: string
+  createdAt: number
+  endsAt: number
+  usedAt: number | null
+  process: string
+}
+
+/** Long enough to take out a phone. */
+export const signInLinkMs = 5 * 60 * 1000

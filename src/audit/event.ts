@@ -2,6 +2,7 @@
 import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import { idIn, type Person } from '../access/person.js'
+import type { SignInLink } from '../access/sign-in.js'
 import { type Actor, system, textOf } from '../core/actor.js'
 import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Executed, Refused, Resolved, Submission, Via, Vote } from '../core/model.js'
@@ -34,6 +35,8 @@ export const events = {
   key_added: 'A key was made.',
   key_revoked: 'A key was revoked.',
   key_rotated: 'A key was made in the place of another.',
+  sign_in_linked: 'A link was made by which its recipient can sign in with a key, once.',
+  sign_in_link_used: 'Somebody signed in by such a link.',
   person_changed: 'Somebody was named, or has other chat ids.',
   rules_loaded: 'The rules were read; the data have the hash of the file.',
   restored: 'A backup took the place of the database. The events after it say what that ended.',
@@ -184,7 +187,7 @@ export function rejected(
   attempt: Signature & { confirmationId: string | null },
   about: Attempted,
 ): NewEvent {
-  return { type: 'rejected', ...attempt, data: { code: refused, ...about } }
+  return { type: 'rejected', ...attempt, data: { ...about, code: refused } }
 }
 
 export function granted(grant: Grant, at: number, via: Via, confirmationId: string | null = null): NewEvent {
@@ -287,6 +290,15 @@ export function keyRevoked(key: Key, signature: Signature, reason: string | null
 export function keyRotated(key: Key, old: Key, overlapMs: number, signature: Signature): NewEvent {
   const data = { ...keyData(key), old_key_id: old.id, overlap_seconds: overlapMs / 1000 }
   return { type: 'key_rotated', ...signature, confirmationId: null, data }
+}
+
+export function signInLinked({ id, person, role }: Key, { endsAt }: SignInLink, signature: Signature): NewEvent {
+  const data = { key_id: id, name: person, role, link_expires_at: endsAt / 1000 }
+  return { type: 'sign_in_linked', ...signature, confirmationId: null, data }
+}
+
+export function signInLinkUsed({ id, person, role }: Key, signature: Signature): NewEvent {
+  return { type: 'sign_in_link_used', ...signature, confirmationId: null, data: { key_id: id, name: person, role } }
 }
 
 function keyData({ id, person, role, expiresAt }: Key) {

@@ -5,7 +5,16 @@ import { createPolicy } from '../policy/policy.js'
 import { rulesJsonSchema } from '../policy/schema.js'
 import { type NameCommand, plainCommand } from '../program.js'
 import { loadRules, readText } from '../rules-file.js'
-import { addKey, type Context, listKeys, listPeople, revokeKeys, rotateKey, setPerson } from './key-commands.js'
+import {
+  addKey,
+  type Context,
+  listKeys,
+  listPeople,
+  offerSignIn,
+  revokeKeys,
+  rotateKey,
+  setPerson,
+} from './key-commands.js'
 import { type Output, standardOutput } from './output.js'
 import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
 
@@ -28,6 +37,7 @@ const handlers: Record<CommandName, Handler> = {
   'keys list': listKeys,
   'keys revoke': revokeKeys,
   'keys rotate': rotateKey,
+  signin: offerSignIn,
   'people set': setPerson,
   'people list': listPeople,
   'policy check': async ({ given, output }) => {
@@ -37,7 +47,9 @@ const handlers: Record<CommandName, Handler> = {
   },
   'policy explain': async ({ given, config, output }) => {
     const rules = config.policy === undefined ? null : loadRules(config.policy).rules
-    const policy = createPolicy(rules, { rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000 } })
+    const policy = createPolicy(rules, {
+      rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000, isPerRequester: true },
+    })
     output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),

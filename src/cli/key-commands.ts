@@ -1,17 +1,17 @@
 // Keys and people, made, listed and ended as the user who runs the service asks for it.
 import { realpathSync } from 'node:fs'
 import { maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
-import { mayBeOpen } from '../access/open-mode.js'
+import { isLoopback, mayBeOpen } from '../access/open-mode.js'
 import { chatIdPattern, problemWithName } from '../access/person.js'
-import { roles } from '../access/role.js'
+import { may, roles } from '../access/role.js'
 import { ConfigProblems, type GivenCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
 import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
 import type { NameCommand } from '../program.js'
-import type { KeyList, MadeKey, Person, PersonList } from '../routes/answers.js'
+import type { KeyList, MadeKey, Person, PersonList, SignInLink } from '../routes/answers.js'
 import { isMarked } from '../store/sqlite/marker.js'
-import { type Call, withCall } from './local-call.js'
+import { type Call, withCall, withRunning } from './local-call.js'
 import { CommandRefused, type Output } from './output.js'
 
 export interface Context {
@@ -58,6 +58,31 @@ export async function rotateKey({ given, config, output, nameCommand }: Context)
     showKey(output, made)
     const { id, expires_at_iso } = made.replaces!
     output.tell(`The old key ${id} is good until ${expires_at_iso!}.`)
+  })
+}
+
+export async function offerSignIn({ given, config, output, nameCommand }: Context): Promise<void> {
+  const { print, tell, draw } = output
+  await withRunning(config, 'The link leads to its pages', async (call) => {
+    const found = await findKeys(call, given.argument, nameCommand)
+    // The newest: it is there to stay. Those of one name are listed by age.
+    const key = found.findLast((one) => may(one, 'survey'))
+    if (key === undefined) {
+      const whose = visibleLine(found[0]!.name)
+      const make = nameCommand('keys add --name NAME --role operator')
+      throw new CommandRefused(
+        `${whose} has only an agent's key, and the pages are for people; to make one for a person: ${make}`,
+      )
+    }
+    const { url, name, role, expires_at_iso } = await call<SignInLink>('POST', `/keys/${key.id}/sign-in-link`)
+    tell(
+      `A link to sign in as ${visibleLine(name)}, ${role}, with the key ${key.id}. It is good once, until ${expires_at_iso}.`,
+    )
+    if (isLoopback(new URL(url).hostname)) {
+      tell('Only a browser on this machine can open it; for a phone, start the service with --public-url.')
+    }
+    if (draw !== undefined) draw((await import('./qr.js')).qrCode(url))
+    print(url)
   })
 }
 

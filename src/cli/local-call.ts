@@ -26,6 +26,16 @@ export async function withCall(
   await withService(config, (socket) => use(callOver(socket)))
 }
 
+/** Through the running service, or not at all: `why` says what it is needed for. */
+export async function withRunning(config: Config, why: string, use: (call: Call) => Promise<void>): Promise<void> {
+  const path = localSocket(config.dbPath)
+  if (path === null || !(await answers(path))) {
+    const sentence = `No service runs on ${config.dbPath}, or none that can be reached from here.`
+    throw new CommandRefused(`${sentence} ${why}: start it, or say --db-path as it does.`)
+  }
+  return use(callOver(path))
+}
+
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = request({ socketPath: path, path: '/keys', method: 'HEAD' }, (response) => {

@@ -9,6 +9,8 @@ export class CommandRefused extends Error {
 export interface Output {
   print(text: string): void
   tell(text: string): void
+  /** A picture, where a person looks at both of these ways. */
+  draw?(picture: string): void
   /** What is true for a moment, on a terminal alone. */
   show?(text: string): void
 }
@@ -16,5 +18,8 @@ export interface Output {
 export const standardOutput: Output = {
   print: (text) => void process.stdout.write(`${text.trimEnd()}\n`),
   tell: (text) => void process.stderr.write(`${text}\n`),
+  ...(process.stdout.isTTY && process.stderr.isTTY
+    ? { draw: (picture: string) => void process.stderr.write(`${picture}\n`) }
+    : {}),
   ...(process.stderr.isTTY ? { show: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
 }

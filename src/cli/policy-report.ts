@@ -160,7 +160,9 @@ function sayTerms(terms: Terms): string[] {
 function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: Limits): string[] {
   return [
     `It waits ${timeout.default} seconds; an agent may ask for ${timeout.min} to ${timeout.max}.`,
-    `At most ${rate.max} may be asked for in any ${rate.windowMs / 1000} seconds.`,
+    `At most ${rate.max} may be asked for in any ${rate.windowMs / 1000} seconds${
+      rate.isPerRequester ? ', by each requester once there are keys' : ', by all requesters together'
+    }.`,
     ...(maxOpen === null ? [] : [`A requester may have at most ${maxOpen} pending.`]),
     ...(mergesIdentical ? ['The same request while one is pending gets that one.'] : []),
     ...(denialHoldsMs === 0 ? [] : [`After a denial the same request is refused for ${denialHoldsMs / 1000} seconds.`]),

@@ -56,6 +56,8 @@ export const schemas = {
   policy: text,
   rateLimit: whole(1, 1_000_000_000),
   rateWindow: whole(1, 31_536_000),
+  openLimit: whole(0, 1_000_000),
+  diskLimit: whole(0, 1_000_000_000),
   floodLimit: whole(0, 1_000_000_000),
   approvalTtl: whole(1, 31_536_000),
   reportTimeout: whole(1, 31_536_000),

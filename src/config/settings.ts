@@ -84,7 +84,7 @@ export const settings = {
     flag: 'rate-limit',
     env: 'CONFIRMATION_RATE_LIMIT',
     takes: 'N',
-    help: 'confirmations per action in each window',
+    help: 'confirmations per action in each window, and with keys per action and requester',
     default: 10,
   },
   rateWindow: {
@@ -94,6 +94,22 @@ export const settings = {
     takes: 'SECONDS',
     help: 'length of the sliding window, in seconds',
     default: 3600,
+  },
+  openLimit: {
+    group: limiting,
+    flag: 'open-limit',
+    env: 'CONFIRMATION_OPEN_LIMIT',
+    takes: 'N',
+    help: 'pending requests that one requester may have, once there are keys; a rule may say another; 0: no limit',
+    default: 30,
+  },
+  diskLimit: {
+    group: limiting,
+    flag: 'disk-limit',
+    env: 'CONFIRMATION_DISK_LIMIT',
+    takes: 'MIB',
+    help: 'MiB that the submissions of one requester may fill in a day; without keys, of all together; 0: no limit',
+    default: 1024,
   },
   floodLimit: {
     group: limiting,

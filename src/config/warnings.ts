@@ -32,5 +32,18 @@ export function warningsFor(config: Config, env: Env): string[] {
   if (config.callbackAllow !== undefined && config.callbackSecret === undefined) {
     half('CONFIRMATION_CALLBACK_ALLOW', 'CONFIRMATION_CALLBACK_SECRET', 'callback_url')
   }
+  const chats = [
+    ...(config.telegramBotToken !== undefined && config.telegramHomeChannel !== undefined ? ['Telegram'] : []),
+    ...((config.discordBotToken !== undefined && config.discordHomeChannel !== undefined) ||
+    config.discordWebhookUrl !== undefined
+      ? ['Discord']
+      : []),
+  ]
+  if (chats.length > 0 && config.publicUrl === undefined) {
+    warnings.push(
+      `${chats.join(' and ')} will be told, but without a public URL the links in messages lead to this machine alone, and ` +
+        'open on no phone: set CONFIRMATION_PUBLIC_URL, or --public-url, to where people reach the pages',
+    )
+  }
   return warnings
 }

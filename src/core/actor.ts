@@ -83,6 +83,11 @@ export function isVerified({ kind }: Actor): boolean {
   return kind !== 'anyone' && kind !== 'unknown'
 }
 
+/** In whose share of what all have in common something counts: the key's owner; in open mode all are one, which is ''. */
+export function shareOf(actor: Actor): string {
+  return isVerified(actor) ? textOf(actor) : ''
+}
+
 /** Whether it is one person, not a chat that many read. */
 export function isPersonal(actor: Actor): boolean {
   return (actor.kind === 'link' ? actor.recipient : actor).kind !== 'chat'

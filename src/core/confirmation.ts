@@ -17,7 +17,7 @@ import {
 } from './model.js'
 import { type Refusal, type RefusalCode, refuse } from './refusal.js'
 
-export function hold(submission: Submission, id: string, now: number, terms = defaultTerms): Pending {
+export function hold(submission: Submission, id: string, now: number, terms = defaultTerms, share = ''): Pending {
   return {
     id,
     version: 1,
@@ -30,6 +30,7 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     createdAt: now,
     deadline: now + submission.timeoutSeconds * 1000,
     digest: digestOf(submission),
+    share,
     callbackUrl: submission.callbackUrl,
     requestedAs: submission.requestedAs,
     onBehalfOf: submission.onBehalfOf,

@@ -150,6 +150,8 @@ interface ConfirmationFields extends Submission {
   deadline: number
   /** What an approval is bound to; see digest.ts. */
   digest: string
+  /** In whose share its messages and its callback are; see `shareOf`. */
+  share: string
   terms: Terms
   votes: Vote[]
 }
@@ -209,6 +211,8 @@ export interface Delivery {
   channel: ChannelName
   /** What fares alike within the channel: the host of a callback; nothing for a chat, which is one. */
   destination: string
+  /** In whose share of the channel it is: deliveries take turns between these. */
+  share: string
   version: number
   state: DeliveryState
   attempts: number

@@ -29,6 +29,7 @@ export const refusalCodes = [
   'key_reused',
   'callback_refused',
   'rate_limited',
+  'disk_limited',
   'high_risk',
   'no_session',
   'no_requester',

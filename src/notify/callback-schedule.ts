@@ -10,9 +10,12 @@ const hourMs = 60 * minuteMs
 const pausesMs = [5000, 5 * minuteMs, 30 * minuteMs, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * hourMs)]
 
 /** The delivery of the resolved record to the URL that the requester gave. */
-export function callBack({ id, callbackUrl }: Confirmation, now: number): Write[] {
+export function callBack(confirmation: Confirmation, now: number): Write[] {
+  const { callbackUrl } = confirmation
   if (callbackUrl === null) return []
-  return [{ kind: 'delivery', expect: 'absent', record: queue(id, 'callback', new URL(callbackUrl).host, now) }]
+  return [
+    { kind: 'delivery', expect: 'absent', record: queue(confirmation, 'callback', new URL(callbackUrl).host, now) },
+  ]
 }
 
 /** What a call changes: this delivery alone. */

@@ -13,6 +13,8 @@ export interface Carrier {
   /** How much is under way at once, in all and to one destination. */
   width: number
   widthEach: number
+  /** How much of that one requester may have, where it is known who asks. In open mode all are one and have the whole. */
+  widthOfShare: number
   /** Whether a destination's troubles are worth a line in the log. */
   isLoud: boolean
   /** Whether what is due for a destination that is down or busy waits until it may be tried, untouched. */
@@ -56,6 +58,8 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
     // Enough that a slow answer does not hold up the rest.
     width: 4,
     widthEach: 4,
+    // The turns suffice: a chat answers all alike.
+    widthOfShare: 4,
     isLoud: true,
     isPatient: false,
     isWorthWaiting,
@@ -91,6 +95,7 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     // Hosts are the agents' choice: a few that never answer must not hold up the others.
     width: 128,
     widthEach: 4,
+    widthOfShare: 32,
     isLoud: false,
     isPatient: true,
     isWorthWaiting: () => false,

@@ -28,7 +28,7 @@ export function announce(
   channel: ChannelName,
   now: number,
 ): { writes: Write[]; events: NewEvent[] } {
-  const queued = queue(confirmation.id, channel, '', now)
+  const queued = queue(confirmation, channel, '', now)
   const delivery: Delivery = channel === 'log' ? { ...queued, state: 'sent', attempts: 1, nextAt: null } : queued
   return {
     writes: [{ kind: 'delivery', expect: 'absent', record: delivery }],

@@ -28,6 +28,12 @@ const maxRemembered = 1000
 /** Longer than a send can take, which is two minutes and the commit of a link before it. */
 const leaseMs = 5 * 60_000
 
+/** What a delivery takes while it is under way. */
+interface Place {
+  health: Health
+  share: string
+}
+
 const silent: HealthLog = { info() {}, warn() {} }
 
 export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps): Outbox {
@@ -37,9 +43,12 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
   let stopped = false
 
   function createLane(carrier: Carrier) {
-    const { name, width, widthEach } = carrier
+    const { name, width, widthEach, widthOfShare } = carrier
     const inFlight = new Map<string, Promise<void>>()
     const destinations = new Map<string, Health>()
+    /** How much is under way, by requester. */
+    const shares = new Map<string, number>()
+    let lastServed = ''
     const alarm: Alarm = createAlarm(clock, () => orLater(look))
 
     async function setAlarm(): Promise<void> {
@@ -69,30 +78,34 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     /** What is due and has room, by confirmation: a place is kept for each. */
-    async function choose(now: number): Promise<Map<string, Health>> {
-      const full = [...destinations].filter(([, health]) => isFull(health, now)).map(([destination]) => destination)
-      const due = await store.deliveries.due(name, now, width, full)
-      const chosen = new Map<string, Health>()
+    async function choose(now: number): Promise<Map<string, Place>> {
+      const fullDestinations = [...destinations].flatMap(([name, health]) => (isFull(health, now) ? name : []))
+      const fullShares = [...shares.keys()].filter(isShareFull)
+      const turn = { after: lastServed, fullShares, fullDestinations }
+      const due = await store.deliveries.due(name, now, width, turn)
+      const chosen = new Map<string, Place>()
       if (stopped) return chosen
       for (const one of due) {
         if (inFlight.has(one.confirmationId) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
         const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
-        if (waits || health.underWay >= roomOf(health)) continue
-        health.underWay += 1
-        chosen.set(one.confirmationId, health)
+        if (waits || health.underWay >= roomOf(health) || isShareFull(one.share)) continue
+        const place = { health, share: one.share }
+        count(place, 1)
+        lastServed = one.share
+        chosen.set(one.confirmationId, place)
       }
       return chosen
     }
 
     /** Leases what was chosen, all at once, and starts what nobody else had. */
-    async function take(chosen: Map<string, Health>): Promise<void> {
+    async function take(chosen: Map<string, Place>): Promise<void> {
       let claimed: Claimed[] = []
       try {
         claimed = await store.deliveries.claim(name, [...chosen.keys()], leaseMs)
       } finally {
         const mine = new Set(claimed.map(({ confirmationId }) => confirmationId))
-        for (const [id, health] of chosen) if (!mine.has(id)) health.underWay -= 1
+        for (const [id, place] of chosen) if (!mine.has(id)) count(place, -1)
       }
       for (const one of claimed) start(one, chosen.get(one.confirmationId)!)
     }
@@ -118,10 +131,21 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       return health.isSuspect ? 1 : widthEach
     }
 
-    function start(claimed: Claimed, health: Health): void {
+    function isShareFull(share: string): boolean {
+      return share !== '' && (shares.get(share) ?? 0) >= widthOfShare
+    }
+
+    function count({ health, share }: Place, by: 1 | -1): void {
+      health.underWay += by
+      const underWay = (shares.get(share) ?? 0) + by
+      if (underWay === 0) shares.delete(share)
+      else shares.set(share, underWay)
+    }
+
+    function start(claimed: Claimed, place: Place): void {
       const { confirmationId } = claimed
-      const run = deliver(claimed, health).finally(() => {
-        health.underWay -= 1
+      const run = deliver(claimed, place.health).finally(() => {
+        count(place, -1)
         inFlight.delete(confirmationId)
         alarm.by(clock.now())
       })

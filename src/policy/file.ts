@@ -94,7 +94,10 @@ function ruleFrom(settings: RuleSettings, name: string, groups: Groups): Rule {
     terms,
     limits: {
       timeout: boundsAround(typeof timeout === 'number' ? { default: timeout } : (timeout ?? {})),
-      rate: rate === undefined ? null : { max: rate.max, windowMs: rate.window_seconds * 1000 },
+      rate:
+        rate === undefined
+          ? null
+          : { max: rate.max, windowMs: rate.window_seconds * 1000, isPerRequester: rate.per === 'requester' },
       maxOpen: settings.open_limit ?? null,
       mergesIdentical: settings.merge_identical ?? false,
       denialHoldsMs: (settings.refuse_after_denial ?? 0) * 1000,

@@ -9,13 +9,15 @@ import { defaultTimeout, highRiskName, isHighRisk, type TimeoutBounds } from './
 export interface Rate {
   max: number
   windowMs: number
+  /** Whether every requester has a window of their own, or all have one together. In open mode all are one requester. */
+  isPerRequester: boolean
 }
 
 export interface Limits {
   /** In seconds. */
   timeout: TimeoutBounds
   rate: Rate
-  /** How many of a requester's confirmations may be pending; null: any number. */
+  /** How many of a requester's confirmations may be pending; null: the rule does not say. */
   maxOpen: number | null
   mergesIdentical: boolean
   /** How long a denial stands against the same digest; 0: not at all. */

@@ -94,7 +94,11 @@ const timeout = z.union(
 
 const rateLimit = closed(
   'part of `rate_limit`',
-  { max: whole(1, 1_000_000_000), window_seconds: whole(1, maxSeconds) },
+  {
+    max: whole(1, 1_000_000_000),
+    window_seconds: whole(1, maxSeconds),
+    per: z.literal('requester', 'must be requester; without it, all requesters have one window').optional(),
+  },
   'must have both, such as `{ max: 5, window_seconds: 3600 }`',
 )
 
@@ -140,10 +144,11 @@ const ruleSchema = closed(
       'Whether a whitelist entry may let it pass. Never with `risk: high`, several approvals or approvals from a group.',
       { takes: '`true`, `false`', leftOut: '`true` if one plain approval will do' },
     ),
-    rate_limit: explain(rateLimit.optional(), 'How many of one action may be asked for in any such window.', {
-      takes: '`{ max, window_seconds }`',
-      leftOut: 'the settings of the service',
-    }),
+    rate_limit: explain(
+      rateLimit.optional(),
+      'How many of one action may be asked for in any such window: by all together, or with `per: requester` by each.',
+      { takes: '`{ max, window_seconds }`, and `per: requester`', leftOut: 'the settings of the service' },
+    ),
     reason_required: explain(reasons.optional(), 'Which verdict needs a reason; `true` is both.', {
       takes: '`true`, `false`, `approve`, `deny`',
       leftOut: '`false`',
@@ -163,7 +168,7 @@ const ruleSchema = closed(
     }),
     open_limit: explain(whole(1, 1_000_000).optional(), 'How many pending requests a requester may have at once.', {
       takes: '1 to 1000000',
-      leftOut: 'no limit',
+      leftOut: 'the settings of the service',
     }),
     merge_identical: explain(
       truth.optional(),

@@ -17,6 +17,10 @@ export interface Taken extends Quota {
   allowed: boolean
 }
 
+/** So many keys have a window of their own at once; those beyond share one, so that names cost no more memory than this. */
+const maxKeys = 10_000
+const beyond = '\0beyond'
+
 interface Hits {
   times: number[]
   first: number
@@ -52,7 +56,7 @@ export class SlidingWindow {
 
   /** How the key stands, taking nothing. Where so many are not free, `resetMs` says when they are, or never before. */
   peek(key: string, now: number, { max, windowMs }: RateLimit, count = 1): Taken {
-    const hits = this.#current(key, now)
+    const hits = this.#current(this.#placeOf(key), now)
     const first = hits === undefined ? 0 : firstAfter(hits, now - windowMs)
     const used = hits === undefined ? 0 : hits.times.length - first
     const missing = Math.min(used, Math.max(1, used + count - max))
@@ -60,7 +64,12 @@ export class SlidingWindow {
     return { allowed: used + count <= max, remaining: Math.max(0, max - used), resetMs }
   }
 
-  #add(key: string, at: number): void {
+  #placeOf(key: string): string {
+    return this.#keys.size < maxKeys || this.#keys.has(key) ? key : beyond
+  }
+
+  #add(name: string, at: number): void {
+    const key = this.#placeOf(name)
     const hits = this.#keys.get(key) ?? { times: [], first: 0 }
     hits.times.push(at)
     this.#keys.delete(key)

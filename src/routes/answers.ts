@@ -357,6 +357,17 @@ export const madeKey = z
   )
   .meta({ id: 'MadeKey', description: 'A new key. Keep it now: only its hash is stored.' })
 
+export const signInLink = z
+  .object({
+    url: z.string().meta({ description: 'Where its recipient signs in, once, by pressing a button: shown this once.' }),
+    key_id: z.string(),
+    name: z.string(),
+    role: key.shape.role,
+    expires_at: epoch,
+    expires_at_iso: isoTime,
+  })
+  .meta({ id: 'SignInLink', description: 'A link to sign in with a key. Only its hash is stored.' })
+
 export const keyList = z
   .object({ count, keys: z.array(key) })
   .meta({ id: 'KeyList', description: 'Every key there ever was.' })
@@ -376,6 +387,7 @@ export const personList = z
   .meta({ id: 'PersonList', description: 'Everyone who ever had a key or is known by a chat.' })
 
 export type MadeKey = z.output<typeof madeKey>
+export type SignInLink = z.output<typeof signInLink>
 export type KeyList = z.output<typeof keyList>
 export type Person = z.output<typeof person>
 export type PersonList = z.output<typeof personList>
@@ -422,6 +434,7 @@ export const extraFields = {
   claimed_at: epoch,
   outcome: reportedOutcome.meta({ description: 'What was reported.' }),
   digest: digest.meta({ description: 'The digest of what was approved.' }),
+  share: z.string().meta({ description: 'Which share was used up: `rate`, `open`, `disk`, `waits`, `streams`.' }),
   max: z.int().meta({ description: 'Confirmations of this action in one window.' }),
   remaining: z.int().meta({ description: 'How many are left in this window.' }),
   window_seconds: z.number(),
@@ -510,6 +523,7 @@ export const submissionProblems = [
   'key_reused',
   'rate_limited',
   'too_many_open',
+  'disk_limited',
 ] as const satisfies ProblemCode[]
 
 /** The same of a decision. */

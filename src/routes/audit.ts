@@ -2,7 +2,7 @@
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
-import type { Cursors } from './cursor.js'
+import { assertRecorded, type Cursors } from './cursor.js'
 import * as requests from './requests.js'
 import { confirmationView, eventFilter, eventView } from './view.js'
 
@@ -20,8 +20,9 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       },
     },
     async ({ query, caller }) => {
-      const { session_key, resolved_by, limit, cursor, ...filter } = query
-      const wanted = { ...filter, sessionKey: session_key, resolvedBy: resolved_by }
+      const { status, session_key, resolved_by, resolved_since, resolved_until, limit, cursor, ...filter } = query
+      const names = { statuses: status, sessionKey: session_key, resolvedBy: resolved_by }
+      const wanted = { ...filter, ...names, resolvedSince: resolved_since, resolvedUntil: resolved_until }
       const page = await service.list(wanted, 'newest', limit, cursors.read(cursor, 'audit', caller))
       const entries = page.items.map(confirmationView)
       return { count: entries.length, entries, next_cursor: cursors.write(page.next, 'audit', caller) }
@@ -38,9 +39,11 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
         summary: 'Read the append-only history',
         querystring: requests.eventsQuery,
         response: { 200: answers.eventPage },
+        problems: ['invalid_cursor'],
       },
     },
     async ({ query }) => {
+      assertRecorded(query.after ?? 0, await service.lastSeq())
       const page = await service.listEvents(query.after ?? 0, query.limit, eventFilter(query))
       const events = page.events.map(eventView)
       return { count: events.length, events, next_after: page.upTo, more: page.more }

@@ -7,6 +7,7 @@ import type { Approved } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Acted, Remember } from '../service/decide.js'
+import { isPendingAlone } from '../service/read.js'
 import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
@@ -28,7 +29,7 @@ import {
   heldView,
   settledView,
 } from './view.js'
-import { assertMayHold, mayHold, readWait, whenGone } from './wait.js'
+import { assertHeld, hold, readWait, whenGone } from './wait.js'
 
 export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, cursors: Cursors): void {
   app.post(
@@ -52,7 +53,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
       let waitMs = readWait(request, reply)
       const held = await submit(request, reply)
       // What is submitted cannot be refused any more; it can be answered at once.
-      if (waitMs > 0 && !mayHold(service, backlog, request.caller)) {
+      if (waitMs > 0 && hold(service, backlog, reply, request.caller) !== 'held') {
         waitMs = 0
         void reply.removeHeader('preference-applied')
       }
@@ -108,8 +109,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
     },
     async ({ query, caller }) => {
       const { status, action, session_key, limit, cursor } = query
-      const order = status === 'pending' ? 'deadline' : 'newest'
-      const wanted = { status, action, sessionKey: session_key, ...ownOf(caller) }
+      const order = isPendingAlone({ statuses: status }) ? 'deadline' : 'newest'
+      const wanted = { statuses: status, action, sessionKey: session_key, ...ownOf(caller) }
       const listing = `confirm ${order}`
       const page = await service.list(wanted, order, limit, cursors.read(cursor, listing, caller))
       const confirmations = page.items.map(confirmationView)
@@ -135,8 +136,8 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
     async (request, reply) => {
       const { id } = request.params
       const waitMs = readWait(request, reply)
-      if (waitMs === 0) return foundView(granted(await service.find(id, request.caller)))
-      assertMayHold(service, backlog, request.caller)
+      if (waitMs > 0) assertHeld(service, backlog, reply, request.caller)
+      // However short the wait: what is large is read once there is room for it.
       await backlog.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       return foundView(granted(await service.findInTurn(id, request.caller)))
@@ -307,8 +308,8 @@ interface Submitting {
 }
 
 /**
- * draft-ietf-httpapi-ratelimit-headers: the policy, and how this action stands. Once there are keys the window is one that
- * several share, and how it stands would tell each what the others ask for.
+ * draft-ietf-httpapi-ratelimit-headers: the policy, and how this action stands. Once there are keys the window may be one
+ * that several share, and how it stands would tell each what the others ask for.
  */
 function announceRate(
   reply: FastifyReply,

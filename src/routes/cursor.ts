@@ -48,6 +48,13 @@ export function createCursors(secret: string): Cursors {
   }
 }
 
+/** Beyond the last event there is no place to go on after: it belongs to another history. */
+export function assertRecorded(after: number, last: number): void {
+  if (after <= last) return
+  const sentence = `There is no event ${after}; the last one is ${last}. Begin again without it, or after 0.`
+  throw new Problem('invalid_cursor', sentence)
+}
+
 function notOurs(): Problem {
   const sentence =
     "This cursor is not one of ours, or belongs to another listing; take 'next_cursor' from the last answer."

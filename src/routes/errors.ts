@@ -32,6 +32,7 @@ export type ProblemCode = RefusalCode | HttpCode
 /** What an answer may hold beside what every problem has. `status` is then the state of the confirmation, not the number. */
 type Extra =
   | 'status'
+  | 'share'
   | 'id'
   | 'reason'
   | 'resolved_by'
@@ -245,14 +246,20 @@ export const problems = {
     status: 429,
     title: 'Too many confirmations',
     meaning: 'This action had its confirmations for now; see `Retry-After`.',
-    extra: ['max', 'remaining', 'window_seconds', 'retry_after_seconds'],
+    extra: ['share', 'max', 'remaining', 'window_seconds', 'retry_after_seconds'],
     headers: ['RateLimit', 'RateLimit-Policy'],
   },
   too_many_open: {
     status: 429,
     title: 'Too many open',
-    meaning: 'The requester has as many open as the rule allows.',
-    extra: ['open_limit'],
+    meaning: 'The requester has as many open as may be; see `Retry-After`.',
+    extra: ['share', 'open_limit', 'retry_after_seconds'],
+  },
+  disk_limited: {
+    status: 429,
+    title: 'Too much written',
+    meaning: 'The requester has written as much as may be in a day; see `Retry-After`.',
+    extra: ['share', 'retry_after_seconds'],
   },
   guess_limited: {
     status: 429,
@@ -265,7 +272,7 @@ export const problems = {
     title: 'Too many requests',
     meaning:
       'Too many requests by key or address, too many held or streamed, or too much left unread; see `Retry-After`.',
-    extra: ['retry_after_seconds', 'remaining?', 'window_seconds?'],
+    extra: ['retry_after_seconds', 'share?', 'remaining?', 'window_seconds?'],
   },
   headers_too_large: { status: 431, title: 'Headers too large', meaning: 'More than 16 KiB of headers.' },
   internal_error: {

@@ -22,8 +22,9 @@ const notForAnyone = refuse(
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }
 
-export function keyRoutes(app: Api, service: Service, auth: Auth): void {
-  const { people } = service
+/** `pagesUrl` is where people open the pages. */
+export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () => string): void {
+  const { people, signIns } = service
 
   /** Who is who outlasts open mode, so it is not for anyone to say. */
   async function assertIsVerified(request: FastifyRequest): Promise<void> {
@@ -91,6 +92,33 @@ export function keyRoutes(app: Api, service: Service, auth: Auth): void {
       const { key, secret, old } = granted(await people.rotateKey(params.id, overlapMs, byOf(caller)))
       const now = service.now()
       return reply.code(201).send({ ...keyView(key, now), key: secret, replaces: keyView(old, now) })
+    },
+  )
+
+  app.post(
+    '/keys/:id/sign-in-link',
+    {
+      config,
+      schema: {
+        operationId: 'makeSignInLink',
+        tag: 'access',
+        summary: "Make a link that signs its recipient in with a person's key, once",
+        description: 'It is good for five minutes, and no longer than the service runs and the key is good.',
+        params: requests.idParams,
+        response: { 201: answers.signInLink },
+        problems: ['key_not_live'],
+      },
+    },
+    async ({ params, caller }, reply) => {
+      const { token, link, key } = granted(await signIns.makeLink(params.id, byOf(caller)))
+      return reply.code(201).send({
+        url: `${pagesUrl()}/signin/${token}`,
+        key_id: key.id,
+        name: key.person,
+        role: key.role,
+        expires_at: link.endsAt / 1000,
+        expires_at_iso: iso(link.endsAt),
+      })
     },
   )
 

@@ -6,7 +6,7 @@ import { chatIdPattern, nameForm, nameRule, problemWithName } from '../access/pe
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
-import { statuses, verdicts } from '../core/model.js'
+import { type Status, statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
 import { problemWithWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
@@ -64,6 +64,9 @@ const personName = (field: string) =>
   optional(field, maxName).refine((value) => !isOwnName(value), {
     error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
   })
+
+/** The name that somebody gives on a page. */
+export const givenName = personName('name')
 
 /** The approver's name, which counts in open mode. */
 const decider = (field: string) =>
@@ -456,8 +459,17 @@ const time = (field: string) =>
 
 const cursor = once('cursor').optional().meta({ description: 'Go on there: the `next_cursor` of the last answer.' })
 
+const statusFilter = once('status')
+  .transform((value) => value.split(','))
+  .refine(
+    (values): values is Status[] => values.every((value) => (statuses as readonly string[]).includes(value)),
+    `Query parameter 'status' must be one or more of ${statuses.join(', ')}, separated by commas`,
+  )
+  .optional()
+  .meta({ type: 'string', description: 'One status, or several separated by commas.' })
+
 export const listQuery = queryObject({
-  status: status.optional(),
+  status: statusFilter,
   action: once('action').optional(),
   session_key: once('session_key').optional(),
   limit,
@@ -469,6 +481,8 @@ export const auditQuery = listQuery.extend({
   resolved_by: once('resolved_by').optional(),
   since: time('since').optional(),
   until: time('until').optional(),
+  resolved_since: time('resolved_since').optional(),
+  resolved_until: time('resolved_until').optional(),
 })
 
 const after = once('after')

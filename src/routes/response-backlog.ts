@@ -2,6 +2,7 @@
 // read nothing cannot fill the memory.
 import type { FastifyReply } from 'fastify'
 import type { Caller } from '../access/role.js'
+import { createShares, type Shares } from '../policy/share.js'
 import type { Api } from './api.js'
 import { Problem } from './errors.js'
 import { whenEnded } from './response-end.js'
@@ -18,11 +19,16 @@ export interface Backlog {
   /** Waits for room for an answer of this size, in the order of arrival. It is given back when the answer is over. */
   reserve(reply: FastifyReply, size: number): Promise<void>
   hasRoom(reply: FastifyReply): boolean
+  /** A place for each request that is held. */
+  waits: Shares
   /** How many wait for room, in whichever. */
   queued(): number
 }
 
-export function createBacklog({ total, counted } = backlogLimits): Backlog {
+/** Requests that may be held, for all and for one key's owner: a quarter. */
+const waitLimits = { total: 20_000, each: 5000 }
+
+export function createBacklog({ total, counted } = backlogLimits, waits = waitLimits): Backlog {
   const reserved = new WeakSet<FastifyReply>()
   const agents = createRoom(total)
   const others = createRoom(total)
@@ -44,6 +50,7 @@ export function createBacklog({ total, counted } = backlogLimits): Backlog {
     },
 
     hasRoom: (reply) => reserved.has(reply),
+    waits: createShares(waits),
     queued: () => agents.queued() + others.queued(),
   }
 }

@@ -5,15 +5,18 @@ import type { FastifyReply } from 'fastify'
 import { type Caller, nameOf } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import { stringifyInert } from '../core/json.js'
+import { createShares } from '../policy/share.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
+import { assertRecorded } from './cursor.js'
 import { granted, Problem } from './errors.js'
 import type { Auth } from './auth.js'
 import type { Backlog } from './response-backlog.js'
+import { whenEnded } from './response-end.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { eventFilter, eventView } from './view.js'
-import { assertMayHold, whenGone } from './wait.js'
+import { assertHeld, whenGone } from './wait.js'
 
 export const streamLimits = {
   /** A comment this often keeps proxies from closing. */
@@ -31,6 +34,7 @@ const pageSize = 100
 
 export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk, maxStreams } = limits
+  const streams = createShares({ total: maxStreams, each: Math.ceil(maxStreams / 4) })
 
   app.get(
     '/confirm/:id/events',
@@ -58,7 +62,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
         const rest = await recorded(id, after, caller).next()
         if (rest.done === true) return reply.code(204).send(null)
       }
-      assertMayHold(service, backlog, caller)
+      assertHeld(service, backlog, reply, caller)
       const following = { filter: { confirmationId: id }, after, idleMs, until: id }
       const pages = toldTo(caller, service.follow(following, whenGone(reply)))
       return send(reply, 'retry: 1000', isAgent ? numbered(pages, Number(asked ?? 0)) : pages)
@@ -85,11 +89,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
       const place = lastEventId(headers) ?? asked
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
-      if (filters.confirmation_id !== undefined) assertMayHold(service, backlog, caller)
-      else if (service.countListeners().all >= maxStreams) {
-        const sentence = `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
-        throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
-      }
+      if (filters.confirmation_id !== undefined) assertHeld(service, backlog, reply, caller)
+      else takeStream(reply, caller)
       // A reader who begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
       const following = { filter: eventFilter(filters), after, idleMs }
@@ -97,14 +98,23 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
     },
   )
 
-  /** The number to go on after. Beyond the last one there is no place to wait: it belongs to another history. */
+  function takeStream(reply: FastifyReply, caller: Caller): void {
+    const place = streams.take(nameOf(caller))
+    if (typeof place === 'function') return whenEnded(reply, place)
+    const sentence =
+      place === 'share'
+        ? `${nameOf(caller)} has as many streams of all events open as its share is; try again in 5 s.`
+        : `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
+    throw new Problem('flood_limited', sentence, { share: 'streams', retry_after_seconds: 5 })
+  }
+
+  /** The number to go on after. */
   async function begin(asked: string | number | undefined, otherwise: 0 | 'now'): Promise<number> {
     if (asked === undefined && otherwise === 0) return 0
     const last = await service.lastSeq()
     if (asked === undefined) return last
-    if (Number(asked) <= last) return Number(asked)
-    const sentence = `There is no event ${asked}; the last one is ${last}. Begin again without it, or after 0.`
-    throw new Problem('invalid_cursor', sentence)
+    assertRecorded(Number(asked), last)
+    return Number(asked)
   }
 
   /** The events of a confirmation after this number, as far as they are for this caller. */

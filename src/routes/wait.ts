@@ -1,7 +1,8 @@
 // How long a request may be held: `?wait=SECONDS`, or `Prefer: wait=SECONDS` after RFC 7240.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { Caller } from '../access/role.js'
+import { type Caller, nameOf } from '../access/role.js'
+import type { Lack } from '../policy/share.js'
 import type { WhenGone } from '../service/read.js'
 import type { Service } from '../service/service.js'
 import { Problem } from './errors.js'
@@ -58,14 +59,24 @@ const maxHeld = 20_000
 /** Agents leave some of that to people. */
 const maxHeldForAgents = 16_000
 
-export function mayHold(service: Service, backlog: Backlog, { role }: Caller): boolean {
-  return service.countListeners().one + backlog.queued() < (role === 'agent' ? maxHeldForAgents : maxHeld)
+/** Takes a place until the answer is over. */
+export function hold(service: Service, backlog: Backlog, reply: FastifyReply, caller: Caller): 'held' | Lack {
+  const bound = caller.role === 'agent' ? maxHeldForAgents : maxHeld
+  if (service.countListeners().one + backlog.queued() >= bound) return 'bound'
+  const place = backlog.waits.take(nameOf(caller))
+  if (typeof place === 'string') return place
+  whenEnded(reply, place)
+  return 'held'
 }
 
-export function assertMayHold(service: Service, backlog: Backlog, caller: Caller): void {
-  if (mayHold(service, backlog, caller)) return
-  const sentence = 'As many requests are held as there may be; try again later, or ask without waiting.'
-  throw new Problem('flood_limited', sentence, { retry_after_seconds: 5 })
+export function assertHeld(service: Service, backlog: Backlog, reply: FastifyReply, caller: Caller): void {
+  const lack = hold(service, backlog, reply, caller)
+  if (lack === 'held') return
+  const sentence =
+    lack === 'share'
+      ? `As many requests of ${nameOf(caller)} are held as its share is; try again in 5 s, or ask without waiting.`
+      : 'As many requests are held as there may be; try again later, or ask without waiting.'
+  throw new Problem('flood_limited', sentence, { share: 'waits', retry_after_seconds: 5 })
 }
 
 /** A client that hangs up frees its place at once. */

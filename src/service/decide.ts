@@ -11,16 +11,24 @@ import { canonical } from '../core/json.js'
 import type { Confirmation, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { castVote } from '../core/vote.js'
-import type { Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
 import { keyReused } from './idempotency.js'
 import { only, type Present } from './present.js'
-import { type Authority, authorityOf, type Proposal, rejection, replaceInTime, settle, unknown } from './settle.js'
+import {
+  type Authority,
+  authorityOf,
+  type Desk,
+  type Proposal,
+  rejection,
+  replaceInTime,
+  settle,
+  unknown,
+} from './settle.js'
 
 export interface DecideDeps {
-  store: Store
+  desk: Desk
   present: Present
   grants: Grants
   hide: Hide
@@ -84,7 +92,9 @@ interface Deed {
   about: Pick<Attempted, 'presented_digest'>
 }
 
-export function createDecide({ store, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
+export function createDecide({ desk, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
+  const { store } = desk
+
   function change<T>(
     id: string,
     authority: Authority,
@@ -98,7 +108,7 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
       if (restsOnOpenMode) proposal.change?.requires?.push({ kind: 'no_keys' })
       return proposal
     }
-    return settle<T>(store, authority, propose)
+    return settle<T>(desk, authority, propose)
   }
 
   function decide(id: string, decision: Decision): Promise<Decided | Refusal> {
@@ -130,7 +140,7 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
     const about = { actor: by, at: now, via, confirmationId: found.id }
     if (isRefusal(confirmation)) {
       const { action, digest } = found
-      return { answer: confirmation, change: rejection(confirmation, about, { action, digest, verdict }) }
+      return { answer: confirmation, rejected: rejection(confirmation, about, { action, digest, verdict }) }
     }
     const change = replaceInTime(found, confirmation, audit.voted(confirmation, vote, now), now)
     if (decision.remember === null || remember === null) return { change, answer: { confirmation, grant: null } }
@@ -207,7 +217,7 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
       if (isRefusal(confirmation)) {
         const { action, digest } = found
         const attempt = { actor, at: now, via, confirmationId: id }
-        return { answer: confirmation, change: rejection(confirmation, attempt, { action, digest, ...about }) }
+        return { answer: confirmation, rejected: rejection(confirmation, attempt, { action, digest, ...about }) }
       }
       const change = replaceInTime(found, confirmation, audit.executed(confirmation, { actor, at: now, via }), now)
       if (key !== null) {
@@ -232,7 +242,7 @@ export function createDecide({ store, present, grants, hide, openMode, approvalM
       if (!mayRead(caller, found)) return { answer: hide(id, caller, via) }
       const answer = refuse('not_yours', `Confirmation ${id} was submitted by somebody else; only they can do this.`)
       const attempt = { actor: caller.actor ?? unknownActor, at: now, via, confirmationId: id }
-      return { answer, change: rejection(answer, attempt, {}) }
+      return { answer, rejected: rejection(answer, attempt, {}) }
     })
   }
 

@@ -5,9 +5,10 @@ import { type ActorOf, isVerified, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
 import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
+import { bytesOf } from '../core/weight.js'
 import { callBack } from '../notify/callback-schedule.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
-import type { Governing, Policy } from '../policy/policy.js'
+import type { Governing, Policy, Rate } from '../policy/policy.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Requirement, Store, Unmet } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
@@ -18,6 +19,10 @@ export interface GateDeps {
   store: Store
   policy: () => Policy
   grants: Pick<Grants, 'doesCount'>
+  /** How many of a requester's may be pending where no rule says so and there are keys; 0: any number. */
+  openLimit: number
+  /** How much a requester may write in a day; 0: any amount. */
+  diskLimitBytes: number
   /** How long an approval may be claimed. */
   approvalMs: number
   /** Why this URL cannot be called back, if so. */
@@ -45,6 +50,8 @@ export interface Submitted {
 export interface Plan {
   uses: Map<string, number>
   slots: Map<string, number>
+  /** Bytes by share. */
+  disk: Map<string, number>
   held: Confirmation[]
   known: Known
 }
@@ -54,6 +61,8 @@ export interface Known {
   quotas: Map<string, Quota>
   /** By requester: at least so many are pending. */
   pending: Map<string, number>
+  /** By share: so many bytes are left. */
+  disk: Map<string, number>
 }
 
 export interface Gate {
@@ -61,10 +70,12 @@ export interface Gate {
   /** What is answered in place of holding it; null: nothing stands against that, as far as is known. */
   answer(one: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> | Proposal<Submitted> | null
   /** What the commit must find. Where it does not, all is planned anew, with that known. */
-  requires?(one: Candidate, plan: Plan): Requirement | null
+  requires?(one: Candidate, plan: Plan): Requirement[]
 }
 
-export function createGates({ store, policy, grants, approvalMs, problemWithCallback }: GateDeps): Gate[] {
+export function createGates(deps: GateDeps): Gate[] {
+  const { store, policy, grants, openLimit: usualMaxOpen, diskLimitBytes, approvalMs, problemWithCallback } = deps
+
   const callback: Gate = {
     name: 'callback',
     answer({ submission: { callbackUrl } }) {
@@ -76,6 +87,33 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
   const unclearName: Gate = {
     name: 'unclear name',
     answer: ({ submission: { action } }) => (policy().isUnclear(action) ? { answer: unclear(action) } : null),
+  }
+
+  /** Before the whitelist: what passes there is written, too. */
+  const disk: Gate = {
+    name: 'disk',
+    answer(one, plan) {
+      const share = diskShareOf(one.by)
+      const left = plan.known.disk.get(share)
+      if (left === undefined) return null
+      const taken = plan.disk.get(share) ?? 0
+      const bytes = bytesOf(one.submission)
+      return taken + bytes <= left ? null : refuseDisk(one, share, taken + bytes)
+    },
+    requires({ by, submission }) {
+      if (diskLimitBytes === 0) return []
+      return [{ kind: 'disk', share: diskShareOf(by), max: diskLimitBytes, bytes: bytesOf(submission) }]
+    },
+  }
+
+  async function refuseDisk(one: Candidate, share: string, bytes: number): Promise<Proposal<Submitted>> {
+    const { resetMs } = await store.disk.peek(share, one.held.createdAt, diskLimitBytes, bytes)
+    const seconds = toSeconds(resetMs)
+    const whose = isVerified(one.by) ? `${textOf(one.by)} has` : 'All together have'
+    const sentence =
+      `${whose} written what may be written in a day (${diskLimitBytes / 1024 / 1024} MiB); there is room for this ` +
+      `in ${seconds} s.`
+    return refused(one, refuse('disk_limited', sentence, { share: 'disk', retry_after_seconds: seconds }), null)
   }
 
   const whitelist: Gate = {
@@ -120,7 +158,7 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
     name: 'merge',
     answer: (one, plan) => (one.limits.mergesIdentical ? join(one, plan) : null),
     requires({ limits, held: { requester, digest, description } }) {
-      return limits.mergesIdentical ? { kind: 'nothing_alike', requester, digest, description } : null
+      return limits.mergesIdentical ? [{ kind: 'nothing_alike', requester, digest, description }] : []
     },
   }
 
@@ -151,49 +189,87 @@ export function createGates({ store, policy, grants, approvalMs, problemWithCall
   const openLimit: Gate = {
     name: 'open limit',
     answer(one, plan) {
-      const { maxOpen } = one.limits
-      if (maxOpen === null) return null
+      const maxOpen = maxOpenFor(one)
       const { requester } = one.held
-      if ((plan.known.pending.get(requester) ?? 0) + countHeld(plan, requester) < maxOpen) return null
-      const sentence = `${requester} has ${maxOpen} requests open, which is as many as may be; wait for an answer to one.`
-      return refused(one, refuse('too_many_open', sentence, { open_limit: maxOpen }), null)
+      if (maxOpen === null || (plan.known.pending.get(requester) ?? 0) + countHeld(plan, requester) < maxOpen)
+        return null
+      return refuseOpen(one, maxOpen)
     },
-    requires({ limits: { maxOpen }, held: { requester } }, plan) {
-      return maxOpen === null ? null : { kind: 'fewer_open', requester, below: maxOpen - countHeld(plan, requester) }
+    requires(one, plan) {
+      const maxOpen = maxOpenFor(one)
+      const { requester } = one.held
+      return maxOpen === null ? [] : [{ kind: 'fewer_open', requester, below: maxOpen - countHeld(plan, requester) }]
     },
+  }
+
+  /** In open mode anybody may give any name, so what is usual bounds nobody there. */
+  function maxOpenFor({ limits, by }: Candidate): number | null {
+    if (limits.maxOpen !== null) return limits.maxOpen
+    return usualMaxOpen === 0 || !isVerified(by) ? null : usualMaxOpen
+  }
+
+  async function refuseOpen(one: Candidate, maxOpen: number): Promise<Proposal<Submitted>> {
+    const { requester, createdAt: now, deadline } = one.held
+    const soonest = (await store.confirmations.soonestDeadline(requester)) ?? deadline
+    const seconds = toSeconds(soonest - now)
+    const sentence =
+      `${requester} has ${maxOpen} requests open, which is as many as may be; there is room when one is answered, ` +
+      `or in ${seconds} s, when the next one ends.`
+    const extra = { share: 'open', open_limit: maxOpen, retry_after_seconds: seconds }
+    return refused(one, refuse('too_many_open', sentence, extra), null)
   }
 
   const rate: Gate = {
     name: 'rate',
     answer({ submission, by, limits, held, via }, plan) {
-      const quota = quotaOf(policy(), submission.action)
+      const [quota] = quotasOf(policy(), submission.action, by, limits.rate)
       const known = plan.known.quotas.get(nameOf(quota, limits.rate))
       const taken = plan.slots.get(quota) ?? 0
       if (known === undefined || known.remaining > taken) return null
       const resetMs = known.resetMs === 0 && taken > 0 ? limits.rate.windowMs : known.resetMs
-      const answer = tooMany(resetMs, limits.rate)
-      const event = audit.rateLimited(submission, answer.extra, { actor: by, at: held.createdAt, via })
-      return { answer, change: { writes: [], events: [event] } }
+      const answer = tooMany(resetMs, limits.rate, quota.startsWith('of ') ? textOf(by) : null)
+      const { share: _, ...rate } = answer.extra
+      const event = audit.rateLimited(submission, rate, { actor: by, at: held.createdAt, via })
+      return { answer, rejected: [event] }
     },
-    requires: ({ submission, limits }) => ({
-      kind: 'slot',
-      quota: quotaOf(policy(), submission.action),
-      limit: limits.rate,
-      count: 1,
-    }),
+    requires({ submission, by, limits: { rate } }) {
+      const [quota, other] = quotasOf(policy(), submission.action, by, rate)
+      const slot: Requirement = { kind: 'slot', quota, limit: rate, count: 1 }
+      return other === null ? [slot] : [slot, { kind: 'slot', quota: other, limit: counted, count: 1 }]
+    },
   }
 
-  return [callback, unclearName, whitelist, merge, deniedBefore, openLimit, rate]
+  return [callback, unclearName, disk, whitelist, merge, deniedBefore, openLimit, rate]
 }
 
-/** What the limit per action is counted by. */
-export function quotaOf(policy: Policy, action: string): string {
-  return `action ${policy.windowOf(action)}`
+/** Takes slots and limits nothing: a rule that comes to limit them finds what was taken before. */
+const counted: RateLimit = { max: Number.MAX_SAFE_INTEGER, windowMs: 1000 }
+
+/**
+ * What the limit per action is counted by, and what else counts, because another rule may limit that: the requester's own
+ * quota of the action, and that of all. In open mode there is one. No verified name holds a colon.
+ */
+export function quotasOf(
+  policy: Policy,
+  action: string,
+  by: Requester,
+  { isPerRequester }: Pick<Rate, 'isPerRequester'>,
+): [limited: string, other: string | null] {
+  const ofAll = `action ${policy.windowOf(action)}`
+  if (!isVerified(by)) return [ofAll, null]
+  const own = `of ${textOf(by)}: ${ofAll}`
+  return isPerRequester ? [own, ofAll] : [ofAll, own]
+}
+
+/** Whose bytes are counted together. */
+function diskShareOf(by: Requester): string {
+  return isVerified(by) ? `of ${textOf(by)}` : 'all'
 }
 
 /** Takes down what an unmet requirement tells: the gates answer by it in the next round. */
 export function learn(known: Known, { unmet, quota }: Unmet): void {
   if (unmet.kind === 'slot') known.quotas.set(nameOf(unmet.quota, unmet.limit), quota!)
+  if (unmet.kind === 'disk') known.disk.set(unmet.share, quota!.remaining)
   if (unmet.kind === 'fewer_open') known.pending.set(unmet.requester, unmet.below)
 }
 
@@ -215,7 +291,7 @@ function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {
 function refused({ by, held, via }: Candidate, answer: Refusal, confirmationId: string | null): Proposal<Submitted> {
   const { action, digest, sessionKey, createdAt: at } = held
   const attempt = { actor: by, at, via, confirmationId }
-  return { answer, change: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
+  return { answer, rejected: rejection(answer, attempt, { action, digest, session_key: sessionKey }) }
 }
 
 function unclear(action: string): Refusal {
@@ -225,10 +301,13 @@ function unclear(action: string): Refusal {
   return refuse('unclear_action', sentence)
 }
 
-function tooMany(resetMs: number, { max, windowMs }: RateLimit) {
-  const seconds = Math.max(1, Math.ceil(resetMs / 1000))
-  const sentence = `This action had its ${max} confirmations within ${windowMs / 1000} s; try again in ${seconds} s.`
+/** `requester`: whose window it is; null: that of all. */
+function tooMany(resetMs: number, { max, windowMs }: RateLimit, requester: string | null) {
+  const seconds = toSeconds(resetMs)
+  const whose = requester === null ? '' : ` of ${requester}`
+  const sentence = `This action had its ${max} confirmations${whose} within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {
+    share: 'rate',
     max,
     remaining: 0,
     window_seconds: windowMs / 1000,
@@ -236,10 +315,15 @@ function tooMany(resetMs: number, { max, windowMs }: RateLimit) {
   })
 }
 
+/** As a wait: never none. */
+function toSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000))
+}
+
 function standingDenial({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {
   const { at, reason } = resolution
   const by = textOf(resolution.by)
-  const seconds = Math.max(1, Math.ceil((at + holdsMs - now) / 1000))
+  const seconds = toSeconds(at + holdsMs - now)
   const because = reason === null ? '' : `, because: ${reason}`
   const sentence = `${by} denied exactly this before${because}. Do not ask again within ${seconds} s unless something changed.`
   return refuse('denied_before', sentence, {

@@ -8,7 +8,7 @@ import { type Refusal, refuse } from '../core/refusal.js'
 import { isPlain, oddOneOf } from '../policy/name.js'
 import { isHighRisk } from '../policy/risk.js'
 import type { Policy } from '../policy/policy.js'
-import type { Change, Store, Write } from '../store/store.js'
+import type { Change, Write } from '../store/store.js'
 import {
   type Grant,
   isSameScope,
@@ -18,7 +18,7 @@ import {
   maxExactDetails,
   type Scope,
 } from '../whitelist/grant.js'
-import { type Authority, type Proposal, rejection, settle } from './settle.js'
+import { type Authority, type Desk, type Proposal, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
   ttlSeconds: number | null
@@ -38,12 +38,14 @@ interface Prepared {
 export type Grants = ReturnType<typeof createGrants>
 
 export function createGrants(
-  store: Store,
+  desk: Desk,
   clock: Clock,
   newId: () => string,
   policy: () => Policy,
   openMode: Pick<OpenMode, 'isOpen' | 'doesCount'>,
 ) {
+  const { store } = desk
+
   /** Adds a grant, or sets the terms of the one that stands; `created` tells which. */
   function grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal> {
     const propose = async () => {
@@ -55,7 +57,7 @@ export function createGrants(
       if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
       return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
     }
-    return settle<{ grant: Grant; created: boolean }>(store, asked.authority, propose)
+    return settle<{ grant: Grant; created: boolean }>(desk, asked.authority, propose)
   }
 
   async function revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal> {
@@ -76,7 +78,7 @@ export function createGrants(
         answer: { grant: record },
       }
     }
-    return settle<{ grant: Grant }>(store, authority, propose)
+    return settle<{ grant: Grant }>(desk, authority, propose)
   }
 
   /** What giving it would write, or the attempt that ends in a refusal. */
@@ -140,5 +142,5 @@ export function refuseGrant(
     risk === 'high'
       ? refuse('high_risk', `'${action}' ${why}: it always needs a person and cannot be whitelisted.`)
       : refuse('not_whitelistable', `The rules do not let '${action}' be whitelisted: it needs a person every time.`)
-  return { answer, change: rejection(answer, attempt, { action, session_key: sessionKey }) }
+  return { answer, rejected: rejection(answer, attempt, { action, session_key: sessionKey }) }
 }

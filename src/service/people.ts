@@ -11,8 +11,8 @@ import type { Actor } from '../core/actor.js'
 import { type ChatName, chatNames, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/skeleton.js'
-import { type Reference, type Store, StoreUnavailable, type Write } from '../store/store.js'
-import { type Authority, type Proposal, settle } from './settle.js'
+import { type Reference, StoreUnavailable, type Write } from '../store/store.js'
+import { type Authority, type Desk, type Proposal, settle } from './settle.js'
 
 /** Somebody, and their ids in chats: null for none; what is left out stays as it is. */
 export interface NewPerson {
@@ -41,7 +41,8 @@ export interface By {
 export type People = ReturnType<typeof createPeople>
 
 /** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: it may be in open mode. */
-export function createPeople(store: Store, clock: Clock, chance: () => string, mayBeOpen: boolean) {
+export function createPeople(desk: Desk, clock: Clock, chance: () => string, mayBeOpen: boolean) {
+  const { store } = desk
   const cached = {
     people: new Map<string, Person>(),
     /** Names by what they come down to, which takes long to find out. */
@@ -103,7 +104,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Adds a key, and whom it belongs to if they are new. */
   function addKey(asked: NewKey, by: By): Promise<MadeKey | Refusal> {
-    return settle<MadeKey>(store, by.authority ?? null, async () => {
+    return settle<MadeKey>(desk, by.authority ?? null, async () => {
       const now = clock.now()
       const made = make(asked, by, now)
       const person = await preparePerson(asked, by, now)
@@ -141,7 +142,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Revoking again changes nothing and is no mistake. */
   function revokeKey(id: string, by: By): Promise<{ key: Key } | Refusal> {
-    return settle<{ key: Key }>(store, by.authority ?? null, async () => {
+    return settle<{ key: Key }>(desk, by.authority ?? null, async () => {
       const key = current().keys.get(id)
       if (key === undefined) return { answer: unknownKey(id) }
       if (key.revokedAt !== null) return { answer: { key } }
@@ -159,7 +160,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** A new key in the old one's place, which stays good for `overlapMs`. */
   function rotateKey(id: string, overlapMs: number, by: By): Promise<(MadeKey & { old: Key }) | Refusal> {
-    return settle<MadeKey & { old: Key }>(store, by.authority ?? null, async () => {
+    return settle<MadeKey & { old: Key }>(desk, by.authority ?? null, async () => {
       const old = current().keys.get(id)
       if (old === undefined) return { answer: unknownKey(id) }
       const now = clock.now()
@@ -193,7 +194,7 @@ export function createPeople(store: Store, clock: Clock, chance: () => string, m
 
   /** Names somebody, or sets by which ids the chats know them. */
   function setPerson(asked: NewPerson, by: By) {
-    return settle<{ person: Person }>(store, by.authority ?? null, async () => {
+    return settle<{ person: Person }>(desk, by.authority ?? null, async () => {
       const prepared = await preparePerson(asked, by, clock.now())
       if ('answer' in prepared) return prepared
       const { person, writes, events } = prepared

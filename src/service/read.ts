@@ -148,7 +148,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
     const page = await readPage(() => store.confirmations.list(filter, order, limit, after))
-    return filter.status === 'pending' ? stillPending(page) : page
+    return isPendingAlone(filter) ? stillPending(page) : page
   }
 
   /** What is pending, without what may be large; see the store. */
@@ -176,6 +176,11 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     list,
     listPending,
   }
+}
+
+/** Whether it asks for what is pending and for nothing else. */
+export function isPendingAlone({ statuses }: ConfirmationFilter): boolean {
+  return statuses?.length === 1 && statuses[0] === 'pending'
 }
 
 function stillPending(page: Page<Confirmation>): Page<Confirmation> {

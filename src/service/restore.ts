@@ -8,6 +8,7 @@ import type { Confirmation } from '../core/model.js'
 import type { Copy, Found, Replaced } from '../store/sqlite/restore.js'
 import { type Change, isCommitted, type Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
+import { createBudget } from './budget.js'
 import { createPeople, type MadeKey } from './people.js'
 import { liveGrants } from './setback.js'
 import { replace } from './settle.js'
@@ -45,7 +46,7 @@ export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chanc
       ...grants.map((grant) => commit(store, endGrant(grant, now))),
       ...lost.map((key) => commit(store, endKey(key, now))),
     ])
-    const people = createPeople(store, clock, chance, false)
+    const people = createPeople({ store, budget: createBudget(store, clock) }, clock, chance, false)
     await people.start()
     const isClosed = replaced.hadKeys || people.hasKeys()
     const isShut = isClosed && !people.keys().some((key) => stateOf(key, now) === 'live')

@@ -8,12 +8,12 @@ import * as audit from '../audit/event.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Actor, Recipient, Voter } from '../core/actor.js'
 import type { ChannelName, Confirmation, Via } from '../core/model.js'
-import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
+import type { Refusal } from '../core/refusal.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { Quota, RateLimit } from '../policy/window.js'
-import type { Change, Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
+import type { Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
-import { createBudget } from './budget.js'
+import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
@@ -35,8 +35,8 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants'>, Pick<DecideDeps, 'reportMs'> {
-  /** The limit where no rule sets another. */
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk'>, Pick<DecideDeps, 'reportMs'> {
+  /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
   /** Whether it may be in open mode while there is no key. */
@@ -124,6 +124,8 @@ export interface Service {
   countExecutions(): ReturnType<Confirmations['countExecutions']>
   /** How many wait for one confirmation, and follow everything. */
   countListeners(): { one: number; all: number }
+  /** Calls the listener with each refusal that is not recorded, because whoever was refused had too many. */
+  onUnrecorded: Budget['onUnrecorded']
   now(): number
   /** Throws StoreUnavailable if nothing can be written now. */
   ready(): Promise<void>
@@ -131,16 +133,18 @@ export interface Service {
 
 export function createService(deps: ServiceDeps): Service {
   const { store, clock, newId, rateLimit, chance } = deps
-  let policy: Policy = createPolicy(deps.rules?.rules ?? null, { rate: rateLimit })
+  const defaults = { rate: { ...rateLimit, isPerRequester: true } }
+  let policy: Policy = createPolicy(deps.rules?.rules ?? null, defaults)
+  const budget = createBudget(store, clock)
+  const desk = { store, budget }
   const watch = createWatch(store, clock)
   const present = createPresent(store, clock)
-  const people = createPeople(store, clock, chance, deps.mayBeOpen)
+  const people = createPeople(desk, clock, chance, deps.mayBeOpen)
   const { openMode } = people
   const { counted } = openMode
   const { start: startSweeping, stop, sweep, settleOverdue } = createSweep(store, clock, counted)
-  const grants = createGrants(store, clock, newId, () => policy, openMode)
-  const recordWithin = createBudget(store, clock)
-  const hide = createHide(clock, recordWithin)
+  const grants = createGrants(desk, clock, newId, () => policy, openMode)
+  const hide = createHide(clock, budget)
 
   const recordRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
@@ -151,8 +155,8 @@ export function createService(deps: ServiceDeps): Service {
   }
 
   return {
-    ...createSubmit({ ...deps, grants, policy: () => policy }),
-    ...createDecide({ ...deps, present, grants, hide, openMode }),
+    ...createSubmit({ ...deps, desk, grants, policy: () => policy }),
+    ...createDecide({ ...deps, desk, present, grants, hide, openMode }),
     grant: grants.grant,
     revoke: grants.revoke,
     async listGrants(limit, after) {
@@ -169,15 +173,12 @@ export function createService(deps: ServiceDeps): Service {
     people,
     openMode,
     ...createLinks(store, clock, chance),
-    signIns: createSignIns(store, clock, chance, people),
+    signIns: createSignIns(desk, clock, chance, people),
     async recordRefusal(refusal, { id, actor, via }, about, who) {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
       const attempt = { actor, via, confirmationId, at: clock.now() }
-      const rejected = (code: RefusalCode): Change => ({
-        writes: [],
-        events: [audit.rejected(refuse(code, ''), attempt, about)],
-      })
-      return recordWithin(`refused ${who}`, rejected(refusal.refused), () => rejected('guess_limited'))
+      const { count, resetMs } = await budget.record(`refused ${who}`, [audit.rejected(refusal, attempt, about)])
+      return count === 0 ? { resetMs } : null
     },
 
     async start() {
@@ -192,13 +193,14 @@ export function createService(deps: ServiceDeps): Service {
     release: () => watch.stop(),
     async useRules(loaded) {
       await recordRules(loaded)
-      policy = createPolicy(loaded.rules, { rate: rateLimit })
+      policy = createPolicy(loaded.rules, defaults)
     },
     policy: () => policy,
     sweep,
     countPending: () => store.confirmations.countPending(clock.now()),
     countExecutions: () => store.confirmations.countExecutions(),
     countListeners: () => watch.count(),
+    onUnrecorded: budget.onUnrecorded,
     now: () => clock.now(),
     ready: () => store.probe(),
   }

@@ -6,16 +6,24 @@ import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/callback-schedule.js'
-import { type Change, type Committed, isCommitted, type Requirement, type Store, type Unmet } from '../store/store.js'
+import { type Change, type Committed, isCommitted, type Store, StoreUnavailable, type Unmet } from '../store/store.js'
+import type { Authority, Budget } from './budget.js'
+
+export type { Authority } from './budget.js'
 
 /** One round of a verb: what to answer once the change, if there is one, is on disk. */
 export interface Proposal<T> {
   answer: T | Refusal
   change?: Change | undefined
+  /** What was refused and goes on record, after the change and within the budget of whoever was refused. */
+  rejected?: audit.NewEvent[] | undefined
 }
 
-/** By what right somebody acts, which must last until the commit: a key, or open mode. Null: what needs neither. */
-export type Authority = Extract<Requirement, { kind: 'key_live' | 'no_keys' }> | null
+/** What a verb writes to: changes to the store, and refusals within the budget of whoever was refused. */
+export interface Desk {
+  store: Store
+  budget: Pick<Budget, 'recordFor'>
+}
 
 export function authorityOf(caller: Caller): Authority {
   if ('keyId' in caller) return { kind: 'key_live', keyId: caller.keyId }
@@ -30,33 +38,49 @@ const maxRounds = 200
  * answer without a change is only an answer.
  */
 export async function settle<T>(
-  store: Store,
+  desk: Desk,
   authority: Authority,
   propose: (unmet: Unmet | null) => Promise<Proposal<T>>,
 ): Promise<T | Refusal> {
-  return (await settleFully(store, authority, propose)).answer
+  return (await settleFully(desk, authority, propose)).answer
 }
 
 /** The same, with what was committed. */
 export async function settleFully<T>(
-  store: Store,
+  { store, budget }: Desk,
   authority: Authority,
   propose: (unmet: Unmet | null) => Promise<Proposal<T>>,
 ): Promise<{ answer: T | Refusal; committed: Committed | null }> {
   let unmet: Unmet | null = null
   for (let round = 0; round < maxRounds; round++) {
-    const { answer, change } = await propose(unmet)
-    if (change === undefined) return { answer, committed: null }
+    const { answer, change, rejected = [] } = await propose(unmet)
+    if (change === undefined) {
+      const lasts = await budget.recordFor(authority, rejected)
+      return { answer: lasts ? answer : noLonger(authority!), committed: null }
+    }
     if (authority !== null) change.requires = [authority, ...(change.requires ?? [])]
     const outcome = await store.commit(change)
     unmet = null
     if (outcome === 'conflict') continue
-    if (isCommitted(outcome)) return { answer, committed: outcome }
-    if (outcome.unmet === authority) return { answer: refuse('unauthorized', lost[authority.kind]), committed: null }
+    if (isCommitted(outcome)) {
+      // What is committed is answered with, whether or not the rest can be recorded.
+      await budget.recordFor(authority, rejected).catch(ignoreOutage)
+      return { answer, committed: outcome }
+    }
+    if (outcome.unmet === authority) return { answer: noLonger(authority), committed: null }
     unmet = outcome
   }
   const sentence = 'Too many others change this at the moment; nothing was done. Try again.'
   return { answer: refuse('contended', sentence), committed: null }
+}
+
+function noLonger({ kind }: NonNullable<Authority>): Refusal {
+  return refuse('unauthorized', lost[kind])
+}
+
+function ignoreOutage(error: unknown): boolean {
+  if (error instanceof StoreUnavailable) return true
+  throw error
 }
 
 const lost = {
@@ -93,6 +117,7 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
   'high_risk',
   'denied_before',
   'too_many_open',
+  'disk_limited',
   'digest_mismatch',
   'digest_required',
   'already_claimed',
@@ -102,9 +127,8 @@ export function rejection(
   refusal: Refusal,
   attempt: Parameters<typeof audit.rejected>[1],
   about: Attempted,
-): Change | undefined {
-  if (!recorded.has(refusal.refused)) return undefined
-  return { writes: [], events: [audit.rejected(refusal, attempt, about)] }
+): audit.NewEvent[] {
+  return recorded.has(refusal.refused) ? [audit.rejected(refusal, attempt, about)] : []
 }
 
 export function unknown(id: string): Refusal {

@@ -2,7 +2,7 @@
 // Idempotency-Key. What may stand against it is in gates.ts.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
-import { textOf } from '../core/actor.js'
+import { shareOf, textOf } from '../core/actor.js'
 import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Submission, Via } from '../core/model.js'
@@ -19,16 +19,17 @@ import {
   type Known,
   learn,
   type Plan as GatePlan,
-  quotaOf,
+  quotasOf,
   type Requester,
   type Submitted,
 } from './gates.js'
 import { keyReused } from './idempotency.js'
-import { type Authority, type Proposal, settle, settleFully } from './settle.js'
+import { type Authority, type Desk, type Proposal, settle, settleFully } from './settle.js'
 
 export type { Submitted } from './gates.js'
 
 export interface SubmitDeps extends GateDeps {
+  desk: Desk
   clock: Clock
   newId: () => string
   /** The channel that is told first. */
@@ -61,14 +62,14 @@ interface Plan extends GatePlan {
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { store, clock, newId, policy, firstChannel } = deps
+  const { desk, store, clock, newId, policy, firstChannel } = deps
   const gates = createGates(deps)
 
   /** `rate` is how the limit per action stands. */
   async function submit(asked: Asked, via: Via): Promise<(Submitted & { rate: Quota & RateLimit }) | Refusal> {
     const ruled = rule(asked)
     const known = createKnown()
-    const { answer, committed } = await settleFully<Submitted>(store, asked.authority, (unmet) => {
+    const { answer, committed } = await settleFully<Submitted>(desk, asked.authority, (unmet) => {
       if (unmet === null) ruled.id = null
       if (unmet === null && ruled.key === null) return propose(ruled, via, emptyPlan)
       return plan(ruled, via, createPlan(known, unmet))
@@ -83,13 +84,14 @@ export function createSubmit(deps: SubmitDeps) {
   function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
     const everything = all.map(rule)
     const known = createKnown()
-    return settle(store, all[0]!.authority, async (unmet) => {
+    return settle(desk, all[0]!.authority, async (unmet) => {
       const planned = createPlan(known, unmet)
       if (unmet === null) for (const ruled of everything) ruled.id = null
       const proposals: Proposal<Submitted>[] = []
       for (const ruled of everything) proposals.push(await plan(ruled, via, planned))
       const answer = proposals.map((one) => one.answer)
-      return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])) }
+      const rejected = proposals.flatMap((one) => one.rejected ?? [])
+      return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])), rejected }
     })
   }
 
@@ -130,15 +132,14 @@ export function createSubmit(deps: SubmitDeps) {
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { submission, by, terms, limits } = ruled
     const now = clock.now()
-    const held = hold(submission, (ruled.id ??= newId()), now, terms)
+    const held = hold(submission, (ruled.id ??= newId()), now, terms, shareOf(by))
     const one: Candidate = { submission, by, terms, limits, held, via }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)
       const proposal = answered instanceof Promise ? await answered : answered
-      if (proposal !== null) return proposal
-      const requirement = gate.requires?.(one, planned) ?? null
-      if (requirement !== null) requires.push(requirement)
+      if (proposal !== null) return isRefusal(proposal.answer) ? proposal : requiring(proposal, requires)
+      if (gate.requires !== undefined) requires.push(...gate.requires(one, planned))
     }
     const notice = announce(held, firstChannel, now)
     return {
@@ -151,8 +152,9 @@ export function createSubmit(deps: SubmitDeps) {
     }
   }
 
-  function peek({ submission, limits }: Ruled): Promise<Quota> {
-    return store.quotas.peek(quotaOf(policy(), submission.action), clock.now(), limits.rate)
+  function peek({ submission, by, limits }: Ruled): Promise<Quota> {
+    const [quota] = quotasOf(policy(), submission.action, by, limits.rate)
+    return store.quotas.peek(quota, clock.now(), limits.rate)
   }
 
   async function recall(
@@ -168,19 +170,26 @@ export function createSubmit(deps: SubmitDeps) {
   return { submit, submitAll }
 }
 
+/** What the gates before it have asked for. */
+function requiring(proposal: Proposal<Submitted>, requires: Requirement[]): Proposal<Submitted> {
+  if (proposal.change !== undefined) proposal.change.requires = [...(proposal.change.requires ?? []), ...requires]
+  return proposal
+}
+
 /** What it takes, for those that follow in the same change. */
-function note(proposal: Proposal<Submitted>, { uses, slots, held }: Plan): Proposal<Submitted> {
+function note(proposal: Proposal<Submitted>, { uses, slots, disk, held }: Plan): Proposal<Submitted> {
   for (const write of proposal.change?.writes ?? []) {
     if (write.kind === 'use') uses.set(write.grantId, (uses.get(write.grantId) ?? 0) + write.count)
     if (write.kind === 'confirmation' && write.record.status === 'pending') held.push(write.record)
   }
   for (const one of proposal.change?.requires ?? []) {
     if (one.kind === 'slot') slots.set(one.quota, (slots.get(one.quota) ?? 0) + one.count)
+    if (one.kind === 'disk') disk.set(one.share, (disk.get(one.share) ?? 0) + one.bytes)
   }
   return proposal
 }
 
-/** Several changes as one. Uses of a grant add up, so that the last one is not given twice; so do slots of one limit. */
+/** Several changes as one. Uses of a grant add up, so that the last one is not given twice; so do slots of one limit, and bytes. */
 function merge(changes: Change[]): Change | undefined {
   const [first, ...events] = changes.flatMap((change) => change.events)
   if (first === undefined) return undefined
@@ -194,25 +203,37 @@ function merge(changes: Change[]): Change | undefined {
   return { writes, events: [first, ...events], requires: addUp(changes.flatMap(({ requires }) => requires ?? [])) }
 }
 
-/** Only neighbours: a slot of another limit on the same quota counts those before it. */
+/** Of a quota only neighbours: a slot of another limit on it counts those before it. */
 function addUp(all: Requirement[]): Requirement[] {
   const requires: Requirement[] = []
-  let last: (Requirement & { kind: 'slot' }) | undefined
+  const latest = new Map<string, Requirement & { kind: 'slot' }>()
+  const disks = new Map<string, Requirement & { kind: 'disk' }>()
   for (const one of all) {
+    if (one.kind === 'disk') {
+      const disk = disks.get(one.share)
+      disks.set(one.share, { ...one, bytes: one.bytes + (disk?.bytes ?? 0) })
+      continue
+    }
+    const last = one.kind === 'slot' ? latest.get(one.quota) : undefined
     if (one.kind !== 'slot') requires.push(one)
-    else if (last?.quota === one.quota && last.limit === one.limit) last.count += one.count
-    else requires.push((last = { ...one }))
+    else if (last?.limit === one.limit) last.count += one.count
+    else {
+      const slot = { ...one }
+      latest.set(one.quota, slot)
+      requires.push(slot)
+    }
   }
+  requires.push(...disks.values())
   return requires
 }
 
 function createKnown(): Known {
-  return { quotas: new Map(), pending: new Map() }
+  return { quotas: new Map(), pending: new Map(), disk: new Map() }
 }
 
 function createPlan(known: Known, unmet: Unmet | null): Plan {
   if (unmet !== null) learn(known, unmet)
-  return { uses: new Map(), slots: new Map(), held: [], records: new Map(), known }
+  return { uses: new Map(), slots: new Map(), disk: new Map(), held: [], records: new Map(), known }
 }
 
 /** For one alone, of which nothing is known yet and which leaves nothing behind for others. */

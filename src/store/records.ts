@@ -3,7 +3,7 @@
 import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
-import type { SignIn } from '../access/sign-in.js'
+import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { NewEvent, RecordedEvent } from '../audit/event.js'
 import { type Actor, type ActorKind, isVerified, readActor, textOf } from '../core/actor.js'
 import { dueAt } from '../core/confirmation.js'
@@ -42,6 +42,7 @@ export const confirmations = describe<Confirmation>()({
     created_at: fixed((c) => c.createdAt),
     deadline: fixed((c) => c.deadline),
     digest: fixed((c) => c.digest),
+    share: fixed((c) => c.share),
     callback_url: fixed((c) => c.callbackUrl),
     requested_as: fixed((c) => c.requestedAs),
     on_behalf_of: fixed((c) => c.onBehalfOf),
@@ -75,6 +76,7 @@ export const confirmations = describe<Confirmation>()({
     createdAt: row.created_at,
     deadline: row.deadline,
     digest: row.digest,
+    share: row.share,
     callbackUrl: row.callback_url,
     requestedAs: row.requested_as,
     onBehalfOf: row.on_behalf_of,
@@ -135,6 +137,7 @@ export const deliveries = describe<Delivery>()({
     confirmation_id: fixed((d) => d.confirmationId),
     channel: fixed((d) => d.channel),
     destination: fixed((d) => d.destination),
+    share: fixed((d) => d.share),
     version: changing((d) => d.version),
     state: changing((d) => d.state),
     attempts: changing((d) => d.attempts),
@@ -148,6 +151,7 @@ export const deliveries = describe<Delivery>()({
     confirmationId: row.confirmation_id,
     channel: row.channel,
     destination: row.destination,
+    share: row.share,
     version: row.version,
     state: row.state,
     attempts: row.attempts,
@@ -340,6 +344,29 @@ export const signIns = describe<SignIn>()({
   }),
 })
 
+export const signInLinks = describe<SignInLink>()({
+  name: 'sign_in_links',
+  key: ['hash'],
+  columns: {
+    hash: fixed((l) => l.hash),
+    key_id: fixed((l) => l.keyId),
+    created_at: fixed((l) => l.createdAt),
+    ends_at: fixed((l) => l.endsAt),
+    process: fixed((l) => l.process),
+    version: changing((l) => l.version),
+    used_at: changing((l) => l.usedAt),
+  },
+  toRecord: (row) => ({
+    hash: row.hash,
+    version: row.version,
+    keyId: row.key_id,
+    createdAt: row.created_at,
+    endsAt: row.ends_at,
+    usedAt: row.used_at,
+    process: row.process,
+  }),
+})
+
 /** Which record a write of this kind is of. */
 export const tables = {
   confirmation: confirmations,
@@ -349,4 +376,5 @@ export const tables = {
   person: people,
   key: keys,
   link: links,
+  sign_in_link: signInLinks,
 } as const

@@ -3,7 +3,7 @@ import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
-import type { SignIn } from '../access/sign-in.js'
+import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
 import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Refused, Status } from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
@@ -21,6 +21,7 @@ export type Write =
   | { kind: 'person'; expect: number | 'absent'; record: Person }
   | { kind: 'key'; expect: number | 'absent'; record: Key }
   | { kind: 'link'; expect: number | 'absent'; record: Link }
+  | { kind: 'sign_in_link'; expect: number | 'absent'; record: SignInLink }
   /** Only ever added; a conflict if the caller has used the key before. */
   | { kind: 'idempotency'; record: IdempotencyRecord }
 
@@ -34,6 +35,8 @@ export type Requirement =
   | { kind: 'no_keys' }
   /** `count` more fit into the quota: they are taken with the change. What the same change takes before them counts, too. */
   | { kind: 'slot'; quota: string; limit: RateLimit; count: number }
+  /** So many more bytes fit into what the share may write in a day: they are charged with the change. */
+  | { kind: 'disk'; share: string; max: number; bytes: number }
   /** The requester has fewer pending confirmations than this. */
   | { kind: 'fewer_open'; requester: string; below: number }
   /** The requester has no pending confirmation of the same digest and description. */
@@ -64,10 +67,10 @@ export interface Commits {
 }
 
 export type Reference =
-  | { kind: 'confirmation' | 'grant' | 'person' | 'key' | 'link'; id: string }
+  | { kind: 'confirmation' | 'grant' | 'person' | 'key' | 'link' | 'sign_in_link'; id: string }
   | { kind: 'delivery'; id: string; channel: ChannelName }
 
-/** The first of the change's own requirements that did not hold; for a slot, the quota as it is. */
+/** The first of the change's own requirements that did not hold; for a slot or the disk, what is left of it. */
 export interface Unmet {
   unmet: Requirement
   quota: Quota | null
@@ -81,7 +84,8 @@ export function isCommitted(outcome: CommitOutcome): outcome is Committed {
 }
 
 export interface ConfirmationFilter {
-  status?: Status | undefined
+  /** One of these. */
+  statuses?: Status[] | undefined
   action?: string | undefined
   requester?: string | undefined
   sessionKey?: string | undefined
@@ -89,6 +93,9 @@ export interface ConfirmationFilter {
   /** Bounds on the creation time: from `since`, before `until`. */
   since?: number | undefined
   until?: number | undefined
+  /** The same of the time of resolution: what is pending has none. */
+  resolvedSince?: number | undefined
+  resolvedUntil?: number | undefined
 }
 
 export interface ConfirmationBrief {
@@ -110,8 +117,17 @@ export interface Page<T> {
 }
 
 /** A delivery whose time has come, and when its confirmation was submitted. */
-export interface Due extends Pick<Delivery, 'confirmationId' | 'destination'> {
+export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
   createdAt: number
+}
+
+/** Whose turn it is, and what has no room. */
+export interface Turn {
+  /** The share that was served last: the next one has the first turn. */
+  after: string
+  /** Shares and destinations to pass over. */
+  fullShares: string[]
+  fullDestinations: string[]
 }
 
 /** A delivery that was leased, and the version by which the lease is known. */
@@ -174,9 +190,12 @@ export interface Store {
   /** Every key there ever was. `read` answers at once, for caches that follow. */
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
   links: { get(hash: string): Promise<Link | undefined> }
+  signInLinks: { get(hash: string): Promise<SignInLink | undefined> }
   signIns: SignIns
   /** How a quota stands, taking nothing. */
   quotas: { peek(quota: string, now: number, limit: RateLimit): Promise<Quota> }
+  /** How many bytes are left to a share of what it may write in a day, and how long until so many are. */
+  disk: { peek(share: string, now: number, max: number, bytes: number): Promise<Quota> }
 
   /** 256 bits of chance, as hexadecimal digits, drawn when the database was made. */
   secret(): Promise<string>
@@ -220,6 +239,8 @@ export interface Confirmations {
   countExecutions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
   /** The requester's oldest pending one of this digest and description that is not due at `now`. */
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
+  /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
+  soonestDeadline(requester: string): Promise<number | undefined>
   /** The latest denial of what has this digest, if it is from after `since`. */
   lastDenied(digest: string, since: number): Promise<Refused | undefined>
 }
@@ -239,8 +260,11 @@ export interface Grants {
 
 export interface Deliveries {
   of(confirmationId: string): Promise<Delivery[]>
-  /** A channel's deliveries whose time has come and that nobody has leased, but for these destinations, the longest due first. */
-  due(channel: ChannelName, now: number, limit: number, except: string[]): Promise<Due[]>
+  /**
+   * A channel's deliveries whose time has come and that nobody has leased, in turns: one of each share, the longest due
+   * first, then the next of each. However many wait, a share costs one seek. May be fewer than there are.
+   */
+  due(channel: ChannelName, now: number, limit: number, turn: Turn): Promise<Due[]>
   /**
    * Leases those of these confirmations' deliveries that are due and not leased, and answers with them. Atomic: of two who
    * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the

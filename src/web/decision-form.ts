@@ -19,6 +19,7 @@ export interface DecisionForm {
   whyNotApprove: string | null
   /** What was entered, when it is shown again. */
   verdict?: string
+  name?: string
   reason?: string
   typed?: string
   duration?: string
@@ -78,6 +79,7 @@ export function decisionForm(
       </fieldset>
       ${choices.some(({ verdict }) => verdict === 'approve_always') ? alwaysFields(confirmation, asEntered(form)) : null}
       ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '', problemOf('typed')) : null}
+      ${form.by.kind === 'anyone' ? nameField(form.name ?? '') : null}
       ${reasonField(reasonFor, !mayApprove, form.reason ?? '', problemOf('reason'))}
       <button type="submit" id="send">Send decision</button>
     </form>
@@ -172,6 +174,24 @@ function typedField(action: string, entered: string, problem: string | null): Ma
       autocomplete="off"
       autocapitalize="none"
       autocorrect="off"
+      spellcheck="false"
+    />
+  </div>`
+}
+
+/** While the service is open nobody shows who they are. The script remembers what was given. */
+function nameField(entered: string): Markup {
+  return html`<div class="field">
+    <label for="your-name">Your name <span class="need">(optional)</span></label>
+    <p class="hint" id="your-name-hint">Kept in the record as you give it. Nobody checks it.</p>
+    <input
+      type="text"
+      id="your-name"
+      name="name"
+      value="${entered}"
+      maxlength="1000"
+      aria-describedby="your-name-hint"
+      autocomplete="name"
       spellcheck="false"
     />
   </div>`

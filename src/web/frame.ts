@@ -25,6 +25,7 @@ export function page(frame: Frame, title: string, main: Markup, skip: { href: st
         <title>${title} · Holdpoint</title>
         <link rel="icon" href="/assets/holdpoint.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/assets/holdpoint.css" />
+        <script src="/assets/remember.js" defer></script>
         <script src="/assets/holdpoint.js" defer></script>
       </head>
       <body>

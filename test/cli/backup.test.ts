@@ -162,6 +162,8 @@ interface Story {
   keys: Record<'root' | 'alice' | 'bot', string>
   ids: Record<'pending' | 'approved' | 'claimed', string>
   link: string
+  /** The path of a link to sign in. */
+  signInLink: string
 }
 
 /** A service with keys, a grant, a link and one confirmation in each state that a restore must end or keep; backed up. */
@@ -177,9 +179,13 @@ async function tell(t: Test): Promise<{ built: Built; story: Story }> {
   t.equal((await alice('POST', '/whitelist', { action: 'ping' })).status, 201)
   const confirmation = await built.store.confirmations.get(pending)
   const link = await built.service.makeLink(confirmation!, { kind: 'chat', channel: 'telegram', id: '1' }, 'telegram')
+  const { url } = (await root('POST', `/keys/${root.keyId}/sign-in-link`)).body
   const backup = await backUp(t, built.dbPath)
   const keys = { root: root.key, alice: alice.key, bot: bot.key }
-  return { built, story: { dbPath: built.dbPath, backup, keys, ids: { pending, approved, claimed }, link } }
+  return {
+    built,
+    story: { dbPath: built.dbPath, backup, keys, ids: { pending, approved, claimed }, link, signInLink: url },
+  }
 }
 
 /** A service on what is there now, by the machine's own time. */
@@ -235,6 +241,7 @@ t.test('a restore ends what could still let something pass, and what was claimed
   const ping = { action: 'ping', description: 'd' }
   t.equal((await program.call('POST', '/confirm', ping, bearer(keys.bot))).status, 202, 'no longer covered')
   t.match((await program.call('GET', `/link/${story.link}`)).body, /This link has been used|cancelled/i)
+  t.match(await program.call('GET', story.signInLink), { status: 401, body: /no such link to sign in/ })
 
   const { body } = await get(program, keys.root, `/audit/events?after=${before}`)
   t.match(

@@ -9,7 +9,7 @@ import { createPolicy } from '../../src/policy/policy.js'
 function policyOf(text: string) {
   const read = readRules(text)
   if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
-  return createPolicy(read.rules, { rate: { max: 10, windowMs: 3_600_000 } })
+  return createPolicy(read.rules, { rate: { max: 10, windowMs: 3_600_000, isPerRequester: true } })
 }
 
 const rules = `groups: { sec: [ann, bo] }
@@ -80,7 +80,7 @@ What applies: "two"
   The approver must type the name of the action.
   No whitelist entry covers it.
   It waits 300 seconds; an agent may ask for 30 to 3600.
-  At most 10 may be asked for in any 3600 seconds.
+  At most 10 may be asked for in any 3600 seconds, by each requester once there are keys.
   A requester may have at most 3 pending.
 `,
   )
@@ -116,7 +116,7 @@ It is refused (unclear_action): its name has U+0440 in it, which is none of ASCI
   const spelled = explainAction(policyOf('rules: [{ action: send mail }]'), 'send mail', '{}')
   t.match(spelled, 'It is a high-risk action (its name has U+0020 in it')
   t.match(spelled, 'What applies: "send mail"')
-  const without = createPolicy(null, { rate: { max: 10, windowMs: 3_600_000 } })
+  const without = createPolicy(null, { rate: { max: 10, windowMs: 3_600_000, isPerRequester: true } })
   t.match(explainAction(without, 'send mail', '{}'), 'What applies: "high risk"', 'without a file it is only high-risk')
 })
 

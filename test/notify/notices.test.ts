@@ -19,6 +19,7 @@ function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0):
     confirmationId: 'id-0001',
     channel,
     destination: '',
+    share: '',
     version: 1,
     state,
     attempts,

@@ -1,6 +1,6 @@
 // The outbox against played chats: who is told, when, how often, and what the record says about it.
 import t from 'tap'
-import { build, settled, until } from '../support.js'
+import { build, giveKeys, settled, until } from '../support.js'
 import type { Reply } from './chat-server.js'
 import { deliveries, states, story, untilStates, warnings, withBoth, withTelegram } from './chats.js'
 import { refuse as discordRefuses, startDiscord, tooMany as discordBusy } from './fake-discord.js'
@@ -445,4 +445,19 @@ t.test('many submissions at once all go out, each once', async (t) => {
   const ids = built.telegram.messages.map(({ text }) => /ID: (\S+)/.exec(text)![1])
   t.equal(new Set(ids).size, 30)
   t.equal(built.telegram.calls.length, 30)
+})
+
+t.test('an agent that asks a lot does not bury what another asks: the chat is told in turns', async (t) => {
+  const built = await withTelegram(t, { config: { rateLimit: 100 } })
+  const { hostile, calm } = await giveKeys(built, { hostile: 'agent', calm: 'agent' })
+  built.telegram.failNext(telegramBusy(5))
+  const ask = (call: typeof calm, n: number) =>
+    call('POST', '/confirm', { action: 'send_mail', description: `number ${n}` })
+  for (let n = 0; n < 20; n++) t.equal((await ask(hostile, n)).status, 202)
+  t.equal((await ask(calm, 0)).status, 202)
+  await until(() => built.telegram.calls.length > 0)
+  await built.clock.advance(5000)
+  await until(() => built.telegram.messages.length === 21)
+  const place = built.telegram.messages.findIndex(({ text }) => text.includes('Requester: calm'))
+  t.ok(place >= 0 && place < 8, `the last that was asked is told as number ${place + 1}`)
 })

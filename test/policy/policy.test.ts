@@ -5,7 +5,7 @@ import { readRules } from '../../src/policy/file.js'
 import { highRiskActions, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
 import { createPolicy } from '../../src/policy/policy.js'
 
-const defaults = { rate: { max: 10, windowMs: 3_600_000 } }
+const defaults = { rate: { max: 10, windowMs: 3_600_000, isPerRequester: true } }
 
 function policyOf(text: string) {
   const read = readRules(text)
@@ -110,7 +110,7 @@ rules:
     },
     limits: {
       timeout: { default: 60, min: 10, max: 120 },
-      rate: { max: 2, windowMs: 86_400_000 },
+      rate: { max: 2, windowMs: 86_400_000, isPerRequester: false },
       maxOpen: 3,
       mergesIdentical: true,
       denialHoldsMs: 90_000,

@@ -95,3 +95,15 @@ t.test('several limits on one key each count their own window', async (t) => {
   )
   t.same(window.take('a', 5000, long), { allowed: false, remaining: 0, resetMs: 5000 }, 'and not the long one')
 })
+
+t.test('keys beyond ten thousand share one window, until others are idle', async (t) => {
+  const window = new SlidingWindow(1000)
+  const limit = { max: 2, windowMs: 1000 }
+  for (let i = 0; i < 10_000; i++) window.take(`key ${i}`, 0, limit)
+  t.ok(window.take('one more', 0, limit).allowed)
+  t.ok(window.take('another', 0, limit).allowed)
+  t.notOk(window.take('a third', 0, limit).allowed)
+  t.ok(window.take('key 1', 0, limit).allowed, 'who has one keeps it')
+  t.equal(window.size, 10_001)
+  t.ok(window.take('a third', 2000, limit).allowed)
+})

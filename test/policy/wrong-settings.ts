@@ -49,6 +49,10 @@ export const wrongSettings: [string, RegExp][] = [
   ['whitelist: true, approvals: 2', /cannot stand for these approvals/],
   ['whitelist: true, approvals: { sec: 1 }', /cannot stand for these approvals/],
   ['rate_limit: 5', /`rate_limit` must have both, such as/],
+  [
+    'rate_limit: { max: 5, window_seconds: 5, per: action }',
+    /`per` must be requester; without it, all requesters have one window/,
+  ],
   ['rate_limit: { max: 5 }', /`window_seconds` is missing; it must be a whole number from 1/],
   ['rate_limit: { max: 0, window_seconds: 5 }', /`max` must be a whole number from 1 to 1000000000/],
   ['rate_limit: { max: 1, window_seconds: 31536001 }', /`window_seconds` must be a whole number from 1 to 31536000/],

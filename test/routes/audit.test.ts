@@ -66,6 +66,22 @@ t.test('filters narrow it down, alone and together', async (t) => {
   t.same(await ids('until=2026-01-01T00:00:20Z'), ['id-0002', 'id-0001'])
   t.same(await ids(`since=2026-01-01T00:00:10.000Z&until=${t0 / 1000 + 20}&action=b`), ['id-0002'])
   t.same(await ids('since=2030-01-01'), [])
+  t.same(await ids('status=denied,pending'), ['id-0003', 'id-0002', 'id-0001'])
+  t.same(await ids('status=denied,expired'), ['id-0003'])
+  t.same(await ids(`resolved_since=${t0 / 1000 + 20}`), ['id-0003'])
+  t.same(await ids(`resolved_since=${t0 / 1000 + 21}`), [])
+  t.same(await ids('resolved_until=2026-01-01T00:00:21Z'), ['id-0003'])
+  t.same(await ids(`resolved_until=${t0 / 1000 + 20}`), [])
+})
+
+t.test('events after one that does not exist are refused, as a stream refuses them', async (t) => {
+  const { submit, call } = await build(t)
+  await submit()
+  const last = (await call('GET', '/audit/events')).body.next_after
+  t.match((await call('GET', `/audit/events?after=${last}`)).body, { count: 0, more: false })
+  const refused = await call('GET', `/audit/events?after=${last + 1}`)
+  t.equal(refused.status, 400)
+  t.match(refused.body, { code: 'invalid_cursor', error: `There is no event ${last + 1}; the last one is ${last}.` })
 })
 
 t.test('a filter that makes no sense is refused with a clear sentence', async (t) => {
@@ -75,6 +91,12 @@ t.test('a filter that makes no sense is refused with a clear sentence', async (t
     'until=',
     'since=1e999',
     'status=done',
+    'status=pending,done',
+    'status=',
+    'status=pending,',
+    'status=pending&status=denied',
+    'resolved_since=never',
+    'resolved_until=',
     'cursor=x',
     'cursor=',
     'action=a&action=b',

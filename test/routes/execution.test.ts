@@ -196,19 +196,22 @@ t.test('what a grant approved can be claimed, once', async (t) => {
   t.equal((await report(built, { outcome: 'succeeded' }, id)).body.outcome, 'succeeded')
 })
 
-t.test('of fifty who claim at once one may act, and the others are on record', async (t) => {
-  const built = await approved(t)
-  const { digest } = await record(built)
-  const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => claim(built, index % 2 === 0 ? { digest } : undefined)),
-  )
-  t.equal(answers.filter(({ status }) => status === 200).length, 1)
-  t.equal(answers.filter(({ status, body }) => status === 409 && body.code === 'already_claimed').length, 49)
-  const seen = await types(built)
-  t.equal(seen.filter((type) => type === 'claimed').length, 1)
-  t.equal(seen.filter((type) => type === 'rejected').length, 49)
-  t.equal(await executions(built, 'claimed'), 1)
-})
+t.test(
+  'of fifty who claim at once one may act, and as many others are on record as a minute has room for',
+  async (t) => {
+    const built = await approved(t)
+    const { digest } = await record(built)
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => claim(built, index % 2 === 0 ? { digest } : undefined)),
+    )
+    t.equal(answers.filter(({ status }) => status === 200).length, 1)
+    t.equal(answers.filter(({ status, body }) => status === 409 && body.code === 'already_claimed').length, 49)
+    const seen = await types(built)
+    t.equal(seen.filter((type) => type === 'claimed').length, 1)
+    t.equal(seen.filter((type) => type === 'rejected').length, 31, 'thirty, and once that there are more')
+    t.equal(await executions(built, 'claimed'), 1)
+  },
+)
 
 t.test('of many who approve, deny and claim at once nobody acts on anything but an approval that stands', async (t) => {
   const built = await build(t, { config: { rateLimit: 100 } })

@@ -62,6 +62,7 @@ const matrix: Record<string, Route> = {
   'GET /keys': { roles: ['auditor', 'admin'], answers: 200 },
   'POST /keys': { roles: ['admin'], answers: 400, body: {} },
   'POST /keys/{id}/rotate': { roles: ['admin'], answers: 404 },
+  'POST /keys/{id}/sign-in-link': { roles: ['admin'], answers: 404 },
   'DELETE /keys/{id}': { roles: ['admin'], answers: 404 },
   'GET /people': { roles: ['auditor', 'admin'], answers: 200 },
   'PUT /people/{name}': { roles: ['admin'], answers: 200 },

@@ -19,7 +19,7 @@ const rules = `rules:
 
 /** An open service with rules, on which one thing is asked for, approved or claimed in a line. */
 async function prepared(t: Test) {
-  const built = await build(t, { rules, config: { floodLimit: 0 } })
+  const built = await build(t, { rules, config: { floodLimit: 0, diskLimit: 1 } })
   const held = async (fields: object = {}): Promise<string> => {
     const { status, body } = await built.submit({ action: 'plain', session_key: 's', ...fields })
     if (status !== 202) throw new Error(body.error)
@@ -112,6 +112,7 @@ const provocations: Record<string, Record<string, Provocation>> = {
       await submit({ action: 'few' })
       return submit({ action: 'few' })
     },
+    disk_limited: ({ submit }) => submit({ details: { a: 'x'.repeat(600_000) } }),
   },
   'GET /confirm': { invalid_cursor: cursor('/confirm') },
   'GET /confirm/{id}': { not_found: ({ call }) => call('GET', '/confirm/nothing') },
@@ -182,6 +183,7 @@ const provocations: Record<string, Record<string, Provocation>> = {
   },
   'DELETE /whitelist/{id}': { not_found: ({ call }) => call('DELETE', '/whitelist/nothing') },
   'GET /audit': { invalid_cursor: cursor('/audit') },
+  'GET /audit/events': { invalid_cursor: ({ call }) => call('GET', '/audit/events?after=1000000') },
   'POST /keys': {
     async name_taken(service) {
       const { root } = await giveKeys(service, { root: 'admin' })
@@ -194,6 +196,14 @@ const provocations: Record<string, Record<string, Provocation>> = {
       const { root, bot } = await giveKeys(service, { root: 'admin', bot: 'agent' })
       await root('DELETE', `/keys/${bot.keyId}`)
       return root('POST', `/keys/${bot.keyId}/rotate`)
+    },
+  },
+  'POST /keys/{id}/sign-in-link': {
+    not_found: ({ call }) => call('POST', '/keys/nothing/sign-in-link'),
+    async key_not_live(service) {
+      const { root, olga } = await giveKeys(service, { root: 'admin', olga: 'operator' })
+      await root('DELETE', `/keys/${olga.keyId}`)
+      return root('POST', `/keys/${olga.keyId}/sign-in-link`)
     },
   },
   'DELETE /keys/{id}': { not_found: ({ call }) => call('DELETE', '/keys/nothing') },

@@ -267,7 +267,7 @@ t.test('names are bounded before they are looked into', async (t) => {
 })
 
 t.test('how a window stands that several share is told to none of them', async (t) => {
-  const built = await build(t, { config: { rateLimit: 2 } })
+  const built = await build(t, { rules: 'rules: [{ action: "*", rate_limit: { max: 2, window_seconds: 3600 } }]' })
   const open = await built.submit()
   t.match(open.headers, { 'ratelimit-policy': '"action";q=2;w=3600', ratelimit: '"action";r=1;t=3600' })
   const { bot } = await giveKeys(built, { bot: 'agent' })

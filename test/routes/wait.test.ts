@@ -1,8 +1,12 @@
 // Waiting for a decision: woken by it, never before it and never without it.
+import { EventEmitter } from 'node:events'
+import type { FastifyReply } from 'fastify'
+import type { Caller } from '../../src/access/role.js'
+import { createBacklog } from '../../src/routes/response-backlog.js'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { preferredSeconds } from '../../src/routes/wait.js'
+import { preferredSeconds, hold } from '../../src/routes/wait.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { someEvent } from '../actors.js'
 import { type Answer, build, type Built, until } from '../support.js'
@@ -294,6 +298,24 @@ t.test('a submission that cannot be held is answered at once, as if it had not a
   t.equal(preferred.headers['preference-applied'], undefined)
   await built.call('POST', '/whitelist', { action: 'send_mail' })
   t.match(await built.call('POST', '/confirm?wait=300', body), { status: 200, body: { status: 'auto_approved' } })
+})
+
+t.test("one agent's waits leave room for another's, and a place that is freed is free", async (t) => {
+  const { service } = await build(t)
+  const backlog = createBacklog(undefined, { total: 4, each: 2 })
+  const holdAs = (name: string) => {
+    const raw = Object.assign(new EventEmitter(), { destroyed: false })
+    const reply = { raw, request: { raw: { socket: new EventEmitter() } } } as unknown as FastifyReply
+    const caller: Caller = { actor: { kind: 'agent', name }, role: 'agent', keyId: name }
+    return { got: hold(service, backlog, reply, caller), end: () => raw.emit('close') }
+  }
+  const first = holdAs('bot')
+  t.equal(first.got, 'held')
+  t.equal(holdAs('bot').got, 'held')
+  t.equal(holdAs('bot').got, 'share')
+  t.equal(holdAs('other').got, 'held')
+  first.end()
+  t.equal(holdAs('bot').got, 'held')
 })
 
 // -- on real sockets -------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import {
   isCommitted,
   type Requirement,
   type Store,
+  type Turn,
   type Write,
 } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
@@ -47,10 +48,13 @@ export function confirmation(id: string, fields: Partial<Pending> = {}): Pending
   return { ...hold(submission, id, 1000), ...fields }
 }
 
+const turn = (fields: Partial<Turn> = {}): Turn => ({ after: '', fullShares: [], fullDestinations: [], ...fields })
+
 const delivery = (confirmationId: string, fields: Partial<Delivery> = {}): Delivery => ({
   confirmationId,
   channel: 'telegram',
   destination: '',
+  share: '',
   version: 1,
   state: 'queued',
   attempts: 0,
@@ -394,8 +398,16 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids({ action: 'x' }), ['c4', 'c1'])
     t.same(await ids({ requester: 'bot' }), ['c4', 'c2'])
     t.same(await ids({ sessionKey: 'other' }), ['c3'])
-    t.same(await ids({ status: 'approved' }), ['c4'])
-    t.same(await ids({ status: 'pending' }), ['c3', 'c2', 'c1'])
+    t.same(await ids({ statuses: ['approved'] }), ['c4'])
+    t.same(await ids({ statuses: ['pending'] }), ['c3', 'c2', 'c1'])
+    t.same(await ids({ statuses: ['pending', 'approved'] }), ['c4', 'c3', 'c2', 'c1'])
+    t.same(await ids({ statuses: ['approved', 'denied'] }), ['c4'])
+    t.same(await ids({ resolvedBy: '', statuses: ['approved'] }), [])
+    t.same(await ids({ resolvedSince: 5000 }), ['c4'])
+    t.same(await ids({ resolvedSince: 5001 }), [])
+    t.same(await ids({ resolvedUntil: 5001 }), ['c4'])
+    t.same(await ids({ resolvedUntil: 5000 }), [])
+    t.same(await ids({ resolvedSince: 0, statuses: ['pending'] }), [], 'what is pending has no such time')
     t.same(await ids({ resolvedBy: 'alice' }), ['c4'])
     t.same(await ids({ action: 'x', requester: 'bot' }), ['c4'])
     t.same(await ids({ since: 2000 }), ['c4', 'c3', 'c2'])
@@ -571,9 +583,9 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
         { kind: 'delivery', expect: 'absent', record: delivery('c1', { channel: 'discord', nextAt: 3000 }) },
       ),
     )
-    t.same(await store.deliveries.due('telegram', 1999, 10, []), [])
-    t.same(await store.deliveries.due('telegram', 2000, 10, ['elsewhere']), [
-      { confirmationId: 'c1', destination: '', createdAt: 1000 },
+    t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
+    t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
+      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000 },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
@@ -581,7 +593,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const sent = delivery('c1', { version: 2, state: 'sent', nextAt: null, attempts: 1 })
     t.equal(await store.commit(change({ kind: 'delivery', expect: 5, record: sent })), 'conflict')
     await store.commit(change({ kind: 'delivery', expect: 1, record: sent }))
-    t.same(await store.deliveries.due('telegram', 9999, 10, []), [])
+    t.same(await store.deliveries.due('telegram', 9999, 10, turn()), [])
     t.equal(await store.deliveries.countUndelivered(), 1)
     t.match(await store.deliveries.of('c1'), [{ channel: 'discord' }, sent])
   })
@@ -595,7 +607,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       const record = delivery(id, { nextAt: id === 'c3' ? 9000 : 2000 })
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
     }
-    const due = async () => (await store.deliveries.due('telegram', time, 10, [])).map((one) => one.confirmationId)
+    const due = async () => (await store.deliveries.due('telegram', time, 10, turn())).map((one) => one.confirmationId)
     const told: Commits[] = []
     store.follow((commits) => told.push(commits))
     const claims = await Promise.all([
@@ -627,7 +639,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(
-      await again.deliveries.due('telegram', time, 10, []),
+      await again.deliveries.due('telegram', time, 10, turn()),
       [{ confirmationId: 'c2' }, {}],
       'nobody else is there',
     )
@@ -646,11 +658,31 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       t.same(await store.deliveries.of(id), [record])
     }
     const ids = async (limit: number, except: string[]) =>
-      (await store.deliveries.due('callback', 9000, limit, except)).map(({ confirmationId }) => confirmationId)
+      (await store.deliveries.due('callback', 9000, limit, turn({ fullDestinations: except }))).map(
+        ({ confirmationId }) => confirmationId,
+      )
     t.same(await ids(10, []), ['c1', 'c2', 'c3'])
     t.same(await ids(1, ['a.example']), ['c2'])
     t.same(await ids(10, ['b.example:8080', 'c.example']), ['c1', 'c3'])
     t.same(await ids(10, ['a.example', 'b.example:8080']), [])
+  })
+
+  t.test('what is due comes in turns between requesters, beginning behind the one served last', async (t) => {
+    const store = await open(t)
+    for (const id of ['b1', 'b2', 'b3', 'b4', 'c1', 'c2', 'a1']) {
+      await store.commit(insert(confirmation(id)))
+      const record = delivery(id, { share: id[0]!, nextAt: 1000 + Number(id[1]) })
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    }
+    const ids = async (limit: number, fields: Partial<Turn> = {}) =>
+      (await store.deliveries.due('telegram', 9000, limit, turn(fields))).map((one) => one.confirmationId)
+    t.same(await ids(1), ['a1'])
+    t.same(await ids(1, { after: 'a' }), ['b1'])
+    t.same(await ids(3, { after: 'b' }), ['c1', 'a1', 'b1'])
+    t.same(await ids(1, { after: 'c' }), ['a1'], 'and round')
+    t.same(await ids(6), ['a1', 'b1', 'c1', 'b2', 'c2'], 'one each, then the next of each')
+    t.same(await ids(2, { fullShares: ['b', 'c'] }), ['a1'])
+    t.same(await ids(9, { fullShares: ['a', 'c'] }), ['b1', 'b2', 'b3', 'b4'], 'alone, all of it')
   })
 
   t.test('terms and votes are read back as they were, and the usual ones as they are', async (t) => {
@@ -683,7 +715,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
     t.same(await store.confirmations.get('c1'), once)
-    t.same((await store.confirmations.list({ status: 'pending' }, 'deadline', 10, null)).items[0], once)
+    t.same((await store.confirmations.list({ statuses: ['pending'] }, 'deadline', 10, null)).items[0], once)
     const twice = vote('Zoë', once)
     await store.commit(change({ kind: 'confirmation', expect: 2, record: twice }))
     t.same(await store.confirmations.get('c1'), twice)
@@ -767,6 +799,21 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
     t.same(await store.links.get('h1'), used)
+  })
+
+  t.test('a link to sign in is found by its hash alone, and spent once', async (t) => {
+    const store = await open(t)
+    const made = { hash: 'h1', version: 1, keyId: 'k1', createdAt: 1000, endsAt: 2000, usedAt: null, process: 'p1' }
+    t.equal(await store.signInLinks.get('h1'), undefined)
+    await store.commit(change({ kind: 'sign_in_link', expect: 'absent', record: made }))
+    t.equal(await store.commit(change({ kind: 'sign_in_link', expect: 'absent', record: made })), 'conflict')
+    t.same(await store.signInLinks.get('h1'), made)
+    const used = { ...made, version: 2, usedAt: 1500 }
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => store.commit(change({ kind: 'sign_in_link', expect: 1, record: used }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.signInLinks.get('h1'), used)
   })
 
   t.test(

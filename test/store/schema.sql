@@ -36,7 +36,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '',
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -77,7 +77,7 @@ CREATE TABLE deliveries (
     attempts INTEGER NOT NULL,
     next_at INTEGER,
     updated_at INTEGER NOT NULL,
-    error TEXT, destination TEXT NOT NULL DEFAULT '', leased_until INTEGER,
+    error TEXT, destination TEXT NOT NULL DEFAULT '', leased_until INTEGER, share TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (confirmation_id, channel),
     CHECK ((state IN ('queued', 'retrying')) = (next_at IS NOT NULL))
   ) STRICT, WITHOUT ROWID;
@@ -85,6 +85,16 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
 
 CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
+
+CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
+    WHERE next_at IS NOT NULL;
+
+CREATE TABLE disk_use (
+    share TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (share, hour)
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -187,6 +197,16 @@ CREATE TABLE quota_slots (
     ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sign_in_links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    used_at INTEGER,
+    process TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sign_ins (
     place_hash TEXT NOT NULL PRIMARY KEY,

@@ -885,7 +885,7 @@ t.test('no page has a script, a style or a handler in it, and none needs JavaScr
     const tags = tagsOf(page)
     t.same(
       tags.filter((tag) => /^<(script|style|iframe|object|base|embed)/.test(tag)),
-      ['<script src="/assets/holdpoint.js" defer>'],
+      ['<script src="/assets/remember.js" defer>', '<script src="/assets/holdpoint.js" defer>'],
     )
     t.same(
       tags.filter((tag) => / (style|on[a-z]+)=|javascript:/i.test(tag)),
@@ -939,10 +939,12 @@ t.test('headers let nothing run but our own, and keep pages from frames, caches,
   })
 })
 
-t.test('the assets are what the pages refer to, and the script is one', async (t) => {
+t.test('the assets are what the pages refer to, and the scripts are such', async (t) => {
   const referred = [...render(deploy).matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
   t.same([...new Set(referred)].sort(), Object.keys(assets).sort())
-  const { body } = assets['/assets/holdpoint.js']!
-  t.doesNotThrow(() => new Script(body))
-  t.notMatch(body, /innerHTML|eval|document\.write|insertAdjacent/)
+  for (const { type, body } of Object.values(assets)) {
+    if (!type.startsWith('text/javascript')) continue
+    t.doesNotThrow(() => new Script(body))
+    t.notMatch(body, /innerHTML|eval|document\.write|insertAdjacent/)
+  }
 })

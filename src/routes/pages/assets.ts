@@ -5,6 +5,7 @@ import type { Api } from '../api.js'
 export const assets: Record<string, { type: string; body: string }> = {
   '/assets/holdpoint.css': { type: 'text/css; charset=utf-8', body: read('page.css') },
   '/assets/holdpoint.js': { type: 'text/javascript; charset=utf-8', body: read('page.js') },
+  '/assets/remember.js': { type: 'text/javascript; charset=utf-8', body: read('remember.js') },
   '/assets/holdpoint.svg': { type: 'image/svg+xml', body: read('icon.svg') },
 }
 

@@ -6,7 +6,8 @@ import type { Decision, Remember } from '../../service/decide.js'
 import type { Authority } from '../../service/settle.js'
 import { durations, unanswered } from '../../web/always.js'
 import type { FormProblem } from '../../web/decision-form.js'
-import { textOrNull } from '../voter.js'
+import { givenName } from '../requests.js'
+import { nameOr, textOrNull } from '../voter.js'
 import type { Fields } from './form.js'
 
 const maxReason = 10_000
@@ -40,7 +41,12 @@ export function readDecision(
     const sentence = `The reason must be text of at most ${maxReason} characters. Nothing was decided.`
     return refuse('invalid_choice', sentence, { field: 'reason' })
   }
-  const approver = { by, comment: null }
+  const name = givenName.safeParse(fields.name ?? '')
+  if (!name.success) {
+    return refuse('invalid_choice', `${name.error.issues[0]!.message}. Nothing was decided.`)
+  }
+  // Where nobody has to show who they are, they say it; everyone else is known.
+  const approver = { by: by.kind === 'anyone' ? { ...by, name: nameOr(name.data, by.name) } : by, comment: null }
   return { ...chosen, reason: textOrNull(reason), typed: typed ?? null, approver, authority, via }
 }
 

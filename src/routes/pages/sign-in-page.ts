@@ -1,19 +1,22 @@
-// Signing in with a key, and out.
+// Signing in with a key or by a link, and out.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { may } from '../../access/role.js'
-import { refuse } from '../../core/refusal.js'
-import { signInPage } from '../../web/sign-in-page.js'
+import { unknownActor } from '../../core/actor.js'
+import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
+import { signInLinkPage, signInPage } from '../../web/sign-in-page.js'
 import type { Api } from '../api.js'
 import { noKeyYet } from '../auth.js'
-import { problems, toProblem } from '../errors.js'
+import { problemOf, problems, toProblem } from '../errors.js'
 import { bodyLimit, pathOf } from './form.js'
 import { baseOf, config, goTo, type Site } from './site.js'
 
 const undecided = 'Nothing was decided: you are not signed in, or no longer. Sign in and decide again.'
 const agentsStayOut = refuse('forbidden', "The pages are for people: an agent's key does not open them.")
 
-export function signInRoutes(pages: Api, { service, auth, forms, begin, end, send }: Site): void {
-  const { people, openMode } = service
+export const notSignedIn = refuse('unauthorized', 'Sign in first.')
+
+export function signInRoutes(pages: Api, { service, auth, forms, signedIn, begin, end, send }: Site): void {
+  const { people, openMode, signIns } = service
 
   pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
     const { query } = request
@@ -36,11 +39,40 @@ export function signInRoutes(pages: Api, { service, auth, forms, begin, end, sen
     }
   })
 
+  // Looking spends nothing: scanners and previews follow links, and do not press buttons.
+  pages.get<{ Params: { token: string } }>('/signin/:token', { config }, async (request, reply) => {
+    const found = await signIns.findLink(request.params.token)
+    if (isRefusal(found)) return turnAway(request, reply, found)
+    const { link, key } = found
+    const action = pathOf(request)
+    const csrf = forms.tokenFor(request, reply, action)
+    return send(reply, signInLinkPage({ action, csrf, name: key.person, role: key.role, endsAt: link.endsAt }))
+  })
+
+  pages.post<{ Params: { token: string } }>('/signin/:token', { config, bodyLimit }, async (request, reply) => {
+    forms.read(request)
+    const used = await signIns.useLink(request.params.token)
+    if (isRefusal(used)) return turnAway(request, reply, used)
+    return goTo(reply, `${await begin(reply, used.key.id)}/`)
+  })
+
   pages.post('/s/:session/logout', { config, bodyLimit }, async (request, reply) => {
     forms.read(request)
     await end(request, reply)
     return goTo(reply, '/login')
   })
+
+  /** Whether this browser is signed in here, for the script that remembers where it was. */
+  pages.get('/s/:session/state', { config }, async (request, reply) => {
+    if ((await signedIn(request)) === null) throw problemOf(notSignedIn)
+    return reply.code(204).send()
+  })
+
+  /** Whoever has a link that is good no more may have a key. */
+  async function turnAway(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> {
+    const { code, message } = await auth.note(request, refusal, unknownActor, { via: 'page' })
+    return show(request, reply.code(problems[code].status), '/', message)
+  }
 
   function show(request: FastifyRequest, reply: FastifyReply, next: string, problem: string | null) {
     const csrf = forms.tokenFor(request, reply, '/login')

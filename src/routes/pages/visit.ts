@@ -1,7 +1,7 @@
 // A confirmation on its page: looked at, decided on, and followed. How a visitor came there, signed in or by a link, is said by
 // the page itself; all else is the same.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { anyone, type Caller } from '../../access/role.js'
+import type { Caller } from '../../access/role.js'
 import { isVerified, textOf, unknownActor, type Voter } from '../../core/actor.js'
 import type { Confirmation, Verdict, Via } from '../../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
@@ -11,10 +11,10 @@ import type { Authority } from '../../service/settle.js'
 import { recordedApproval } from '../../web/approvals.js'
 import type { Api } from '../api.js'
 import { granted, problemOf, problems } from '../errors.js'
-import { mayHold, whenGone } from '../wait.js'
+import { hold, whenGone } from '../wait.js'
 import { problemWith, readDecision } from './decision.js'
 import { bodyLimit, type Fields, pathOf } from './form.js'
-import { signInUrl, toSignIn } from './sign-in-page.js'
+import { notSignedIn, signInUrl, toSignIn } from './sign-in-page.js'
 import { baseOf, config, goTo, type Site } from './site.js'
 
 export interface Visitor {
@@ -34,7 +34,6 @@ export interface Visitor {
 }
 
 const longestPollMs = 60_000
-const notSignedIn = refuse('unauthorized', 'Sign in first.')
 
 /** `visitorOf` answers null for a reader who has to sign in first. */
 export function visitRoutes(
@@ -74,7 +73,7 @@ export function visitRoutes(
     const { version, wait } = request.query as { version?: unknown; wait?: unknown }
     const asked = Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0))
     // A reader who cannot be held is told at once how it stands, and asks again in a second.
-    const waitMs = mayHold(service, backlog, anyone) ? asked : 0
+    const waitMs = asked > 0 && hold(service, backlog, reply, visitor.caller) === 'held' ? asked : 0
     const news = granted(await service.waitForNews(visitor.id, Number(version), waitMs, whenGone(reply)))
     return reply.type('application/json').send({ version: news.version })
   })
@@ -98,13 +97,14 @@ export function visitRoutes(
     // Who may not approve may still be allowed to deny.
     const why = obstacle ?? problemWithVote('deny')
     const done = recordedApproval(confirmation, by)
-    const { verdict = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
+    const { verdict = '', name = '', reason = '', typed = '', duration = '', whom = '', details = '' } = entered
     const form = {
       action: path,
       csrf: forms.tokenFor(request, reply, path),
       by,
       whyNotApprove: problemWithVote('approve'),
       verdict,
+      name,
       reason,
       typed,
       duration,

@@ -15,7 +15,7 @@ const filterColumns = {
   resolvedBy: 'resolved_by',
   requester: 'requester',
   action: 'action',
-  status: 'status',
+  statuses: 'status',
 } as const
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
@@ -24,13 +24,16 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
   /** The rows to look through for a filter. */
   function newest(filter: ConfirmationFilter, after: Cursor | null): IterableIterator<unknown> {
     // Nobody resolved what is pending.
-    const wanted = filter.resolvedBy === '' ? { ...filter, status: 'pending' as const, resolvedBy: undefined } : filter
-    const key = [...sql.newest.keys()].find((column) => wanted[column] !== undefined)
-    const until = filter.until ?? Number.MAX_SAFE_INTEGER
+    const wanted =
+      filter.resolvedBy === '' ? { ...filter, statuses: ['pending' as const], resolvedBy: undefined } : filter
+    const values = { ...wanted, statuses: wanted.statuses?.length === 1 ? wanted.statuses[0] : undefined }
+    const key = [...sql.newest.keys()].find((column) => values[column] !== undefined)
+    // Nothing is resolved before it is created.
+    const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, filter.resolvedUntil ?? Number.MAX_SAFE_INTEGER)
     const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
     const bounds = { createdAt, arrival, since: filter.since ?? 0 }
     if (key === undefined) return sql.allNewest.iterate(bounds)
-    return sql.newest.get(key)!.iterate({ ...bounds, value: wanted[key] })
+    return sql.newest.get(key)!.iterate({ ...bounds, value: values[key] })
   }
 
   return {
@@ -71,6 +74,7 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     alike: read((requester: string, digest: string, description: string, now: number) =>
       first(sql.alike.get(requester, digest, description, now)),
     ),
+    soonestDeadline: read((requester: string) => (sql.soonestDeadline.get(requester) as number | null) ?? undefined),
     lastDenied: read((digest: string, since: number) => {
       const found = first(sql.lastDenied.get(digest, since))
       return found?.status === 'denied' ? found : undefined
@@ -127,6 +131,12 @@ function prepare(db: Database.Database) {
     alike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_alike
       WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ?
       ORDER BY arrival LIMIT 1`),
+    soonestDeadline: db
+      .prepare(
+        `SELECT min(deadline) FROM (SELECT deadline FROM confirmations INDEXED BY confirmations_alike
+          WHERE status = 'pending' AND requester = ? LIMIT 100)`,
+      )
+      .pluck(),
     lastDenied: rows(`SELECT ${columns} FROM confirmations
       WHERE status = 'denied' AND digest = ? AND resolved_at > ? ORDER BY resolved_at DESC LIMIT 1`),
   }
@@ -165,14 +175,17 @@ function sizeOf(row: SqlValue[]): number {
 }
 
 function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {
+  const resolvedAt = confirmation.resolution?.at
   return (
-    (filter.status === undefined || confirmation.status === filter.status) &&
+    (filter.statuses?.includes(confirmation.status) ?? true) &&
     (filter.action === undefined || confirmation.action === filter.action) &&
     (filter.requester === undefined || confirmation.requester === filter.requester) &&
     (filter.sessionKey === undefined || confirmation.sessionKey === filter.sessionKey) &&
     (filter.resolvedBy === undefined || resolverOf(confirmation) === filter.resolvedBy) &&
     (filter.since === undefined || confirmation.createdAt >= filter.since) &&
-    (filter.until === undefined || confirmation.createdAt < filter.until)
+    (filter.until === undefined || confirmation.createdAt < filter.until) &&
+    (filter.resolvedSince === undefined || (resolvedAt !== undefined && resolvedAt >= filter.resolvedSince)) &&
+    (filter.resolvedUntil === undefined || (resolvedAt !== undefined && resolvedAt < filter.resolvedUntil))
   )
 }
 

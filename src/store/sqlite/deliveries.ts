@@ -1,7 +1,7 @@
 // Reading deliveries: a confirmation's, and what a channel has to do.
 import type { ChannelName } from '../../core/model.js'
 import { deliveries as table } from '../records.js'
-import type { Deliveries, Due } from '../store.js'
+import type { Deliveries, Due, Turn } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
 import { read } from './reading.js'
@@ -9,9 +9,18 @@ import { read } from './reading.js'
 export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'> {
   const sql = {
     of: db.prepare(`SELECT ${table.columns()} FROM deliveries WHERE confirmation_id = ?`).raw(),
-    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, created_at AS createdAt
-      FROM deliveries CROSS JOIN confirmations ON id = confirmation_id
-      WHERE channel = @channel AND next_at <= @now AND coalesce(leased_until, 0) <= @now
+    firstShare: db
+      .prepare(`SELECT min(share) FROM deliveries INDEXED BY deliveries_turn WHERE channel = ? AND next_at IS NOT NULL`)
+      .pluck(),
+    nextShare: db
+      .prepare(
+        `SELECT min(share) FROM deliveries INDEXED BY deliveries_turn
+        WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
+      )
+      .pluck(),
+    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt
+      FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id
+      WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
         AND destination NOT IN (SELECT value FROM json_each(@except))
       ORDER BY next_at LIMIT @limit`),
     nextDue: db
@@ -26,12 +35,29 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
       .pluck(),
     countUndelivered: db.prepare('SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL').pluck(),
   }
+  /** The shares of a channel that have something queued, once round, this one last. */
+  function* sharesAfter(channel: ChannelName, last: string): Generator<string> {
+    const next = (share: string) => sql.nextShare.get(channel, share) as string | null
+    for (let share = next(last); share !== null; share = next(share)) yield share
+    let share = sql.firstShare.get(channel) as string | null
+    for (; share !== null && share <= last; share = next(share)) yield share
+  }
+
   return {
     of: read((id: string) => (sql.of.all(id) as SqlValue[][]).map((row) => table.read(row))),
-    due: read(
-      (channel: ChannelName, now: number, limit: number, except: string[]) =>
-        sql.due.all({ channel, now, except: JSON.stringify(except), limit }) as Due[],
-    ),
+    due: read((channel: ChannelName, now: number, limit: number, { after, fullShares, fullDestinations }: Turn) => {
+      const except = JSON.stringify(fullDestinations)
+      const ofShare = (share: string, limit: number) => sql.due.all({ channel, share, now, except, limit }) as Due[]
+      const firsts: Due[] = []
+      for (const share of sharesAfter(channel, after)) {
+        if (!fullShares.includes(share)) firsts.push(...ofShare(share, 1))
+        if (firsts.length === limit) return firsts
+      }
+      if (firsts.length === 0) return []
+      const each = Math.floor(limit / firsts.length)
+      const columns = each === 1 ? firsts.map((one) => [one]) : firsts.map(({ share }) => ofShare(share, each))
+      return Array.from({ length: each }, (_, row) => columns.flatMap((column) => column[row] ?? [])).flat()
+    }),
     nextDue: read((channel: ChannelName, time: number) => {
       const next = [sql.nextDue.get(channel, time), sql.nextFree.get(channel, time)] as (number | undefined)[]
       const earliest = Math.min(...next.map((at) => at ?? Infinity))

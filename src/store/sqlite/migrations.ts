@@ -421,4 +421,37 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX sign_ins_key ON sign_ins (key_id, created_at);
   CREATE INDEX sign_ins_end ON sign_ins (ends_at);
   `,
+  `
+  -- Links by which a browser signs in with a key, once.
+  CREATE TABLE sign_in_links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    used_at INTEGER,
+    process TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  -- What each share has written, by the hour.
+  CREATE TABLE disk_use (
+    share TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (share, hour)
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  -- In whose share something is: the requester's who came with a key; empty for all who came in open mode.
+  ALTER TABLE confirmations ADD COLUMN share TEXT NOT NULL DEFAULT '';
+  UPDATE confirmations SET share = requester
+  WHERE status = 'pending' AND created_at >= (SELECT min(created_at) FROM keys);
+  ALTER TABLE deliveries ADD COLUMN share TEXT NOT NULL DEFAULT '';
+  UPDATE deliveries SET share = (SELECT requester FROM confirmations WHERE id = confirmation_id)
+  WHERE next_at IS NOT NULL AND confirmation_id IN
+    (SELECT id FROM confirmations WHERE created_at >= (SELECT min(created_at) FROM keys));
+  CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
+    WHERE next_at IS NOT NULL;
+  `,
 ]

@@ -8,6 +8,11 @@ const keptMs = 31_536_000_000
 /** Every so many slots, up to twice as many old ones of the same quota are removed. */
 const cleanEvery = 8
 
+/** The windows of budgets are minutes, and a quota may be an address: nobody asks for these later. */
+const budgetKeptMs = 3_600_000
+/** Every so many slots, so many rows of whatever quotas come next are looked at, and removed if they are over. */
+const lookedAt = 4 * cleanEvery
+
 type Slot = [at: number, n: number]
 
 export interface Usage {
@@ -45,6 +50,25 @@ export function takeSlots(db: Database.Database) {
   const insert = db.prepare('INSERT INTO quota_slots (quota, at, n) VALUES (?, ?, ?)')
   const clean = db.prepare(`DELETE FROM quota_slots WHERE quota = @quota AND (at, n) IN (
     SELECT at, n FROM quota_slots WHERE quota = @quota AND at <= @until ORDER BY at, n LIMIT ${2 * cleanEvery})`)
+  const after = db
+    .prepare(
+      `SELECT quota, at, n FROM quota_slots WHERE (quota, at, n) > (?, ?, ?) ORDER BY quota, at, n LIMIT ${lookedAt}`,
+    )
+    .raw()
+  const remove = db.prepare('DELETE FROM quota_slots WHERE quota = ? AND at = ? AND n = ?')
+  let place: [quota: string, at: number, n: number] = ['', 0, 0]
+  let taken = 0
+
+  /** Goes round the table, a few rows at a time: a quota that nobody uses again leaves nothing behind. */
+  function sweep(now: number): void {
+    const rows = after.all(...place) as (typeof place)[]
+    for (const row of rows) {
+      const keptFor = /^(action|of) /.test(row[0]) ? keptMs : budgetKeptMs
+      if (row[1] <= now - keptFor) remove.run(...row)
+    }
+    place = rows.length < lookedAt ? ['', 0, 0] : rows.at(-1)!
+  }
+
   return {
     /** Numbers and times go up together, so what is ahead of the clock comes down to it. */
     clamp(quota: string, now: number): void {
@@ -55,6 +79,7 @@ export function takeSlots(db: Database.Database) {
       for (let n = lastN + 1; n <= lastN + count; n++) {
         insert.run(quota, now, n)
         if (n % cleanEvery === 0) clean.run({ quota, until: now - keptMs })
+        if (++taken % cleanEvery === 0) sweep(now)
       }
     },
   }

@@ -198,7 +198,7 @@ function begin(db: Database.Database, seq: number, describe: (found: Found) => N
     `UPDATE deliveries SET version = version + 1, state = 'dropped', next_at = NULL, updated_at = ?,
       error = 'the database was restored from a backup' WHERE ${unsent}`,
   ).run(event.at)
-  db.exec('DELETE FROM sign_ins')
+  db.exec('DELETE FROM sign_ins; DELETE FROM sign_in_links')
   return found
 }
 

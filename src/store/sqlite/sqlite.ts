@@ -2,10 +2,10 @@
 import { systemClock } from '../../clock.js'
 import type { Key } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
-import type { SignIn } from '../../access/sign-in.js'
+import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
-import { events, idempotency, idempotencyOwner, keys, links, signIns, tables } from '../records.js'
+import { events, idempotency, idempotencyOwner, keys, links, signInLinks, signIns, tables } from '../records.js'
 import {
   type Change,
   type Claimed,
@@ -23,6 +23,7 @@ import type { SqlValue, Table } from '../table.js'
 import { readConfirmations } from './confirmations.js'
 import { openDatabase } from './database.js'
 import { readDeliveries } from './deliveries.js'
+import { readDisk } from './disk.js'
 import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
@@ -247,6 +248,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
   const link = one<Link, Link>(links)
+  const signInLink = one<SignInLink, SignInLink>(signInLinks)
   const usageOf = readUsage(db)
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   const sent = one(idempotency)
@@ -259,8 +261,10 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     people: readPeople(db),
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     links: { get: async (hash: string) => link(hash) },
+    signInLinks: { get: async (hash: string) => signInLink(hash) },
     signIn: one<SignIn, SignIn>(signIns),
     quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
+    disk: { peek: read(readDisk(db)) },
     secret: read(() => secret.get() as string),
   }
 }
@@ -282,7 +286,8 @@ function referenceTo(write: Write): Reference | null {
     case 'person':
       return { kind: 'person', id: write.record.name }
     case 'link':
-      return { kind: 'link', id: write.record.hash }
+    case 'sign_in_link':
+      return { kind: write.kind, id: write.record.hash }
     case 'use':
       return { kind: 'grant', id: write.grantId }
     // Only ever added: nobody remembers that one was not there.
@@ -334,6 +339,8 @@ function packRequirement(requirement: Requirement): PackedRequirement {
       return ['no_keys']
     case 'slot':
       return ['slot', requirement.quota, requirement.limit.max, requirement.limit.windowMs, requirement.count]
+    case 'disk':
+      return ['disk', requirement.share, requirement.max, requirement.bytes]
     case 'fewer_open':
       return ['fewer_open', requirement.requester, requirement.below]
     case 'nothing_alike':

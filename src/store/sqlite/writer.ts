@@ -1,4 +1,5 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
+import { chargeDisk, readDisk } from './disk.js'
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
@@ -21,6 +22,7 @@ export type PackedRequirement =
   | ['key_live', keyId: string]
   | ['no_keys']
   | ['slot', quota: string, max: number, windowMs: number, count: number]
+  | ['disk', share: string, max: number, bytes: number]
   | ['fewer_open', requester: string, below: number]
   | ['nothing_alike', requester: string, digest: string, description: string]
 
@@ -145,6 +147,8 @@ export function openWriter(file: string): Writer {
 
   const usageOf = readUsage(db)
   const slots = takeSlots(db)
+  const diskOf = readDisk(db)
+  const charge = chargeDisk(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -155,6 +159,8 @@ export function openWriter(file: string): Writer {
   /** What this transaction has looked up: null and nothing before it has. */
   let hasKeys: boolean | null = null
   const usages = new Map<string, { max: number; windowMs: number; usage: Usage }>()
+  /** By share: how many bytes were left, by which limit, and what the transaction adds, which is written at its end. */
+  const disks = new Map<string, { max: number; remaining: number; added: number }>()
 
   function writeAll(group: Job[], now: number): PackedOutcome[] {
     try {
@@ -178,9 +184,11 @@ export function openWriter(file: string): Writer {
     const before = lastSeq
     hasKeys = null
     usages.clear()
+    disks.clear()
     sql.begin.run()
     try {
       const outcomes = group.map((job) => (Array.isArray(job) ? doTask(job, now) : writeChange(job, now)))
+      for (const [share, { added }] of disks) if (added > 0) charge(share, now, added)
       commit()
       return outcomes
     } catch (error) {
@@ -199,9 +207,13 @@ export function openWriter(file: string): Writer {
         const slot = findRoom(requirement, now, taken)
         if ('used' in slot) return { unmet: place, quota: slot.quota }
         taken.push(slot)
+      } else if (requirement[0] === 'disk') {
+        const quota = findDisk(requirement, now, requires)
+        if (quota !== null) return { unmet: place, quota }
       } else if (!isMet(requirement, now)) return { unmet: place, quota: null }
     }
     writes.forEach(write)
+    for (const one of requires) if (one[0] === 'disk') disks.get(one[1])!.added += one[3]
     const first = lastSeq + 1
     for (const event of events) sql.insertEvent.run(event, ++lastSeq)
     if (taken.length === 0) return first
@@ -270,7 +282,7 @@ export function openWriter(file: string): Writer {
     }
   }
 
-  function isMet(requirement: Exclude<PackedRequirement, ['slot', ...unknown[]]>, now: number): boolean {
+  function isMet(requirement: Exclude<PackedRequirement, ['slot' | 'disk', ...unknown[]]>, now: number): boolean {
     switch (requirement[0]) {
       case 'before':
         return now < requirement[1]
@@ -298,6 +310,24 @@ export function openWriter(file: string): Writer {
     const remaining = max - usage.used - own - count
     if (remaining < 0) return { ...usage, quota: { ...usage.quota } }
     return { quota, lastN: usage.lastN + own, count, remaining, resetMs: usage.quota.resetMs || windowMs }
+  }
+
+  /** Null: there is room for what the change writes. Else how much is left. */
+  function findDisk(
+    [, share, max, bytes]: Extract<PackedRequirement, ['disk', ...unknown[]]>,
+    now: number,
+    requires: PackedRequirement[],
+  ): Usage['quota'] | null {
+    let known = disks.get(share)
+    if (known?.max !== max) {
+      // Another limit on the same share: what this transaction has added is not on disk yet.
+      known = { max, remaining: diskOf(share, now, max, 0).remaining, added: known?.added ?? 0 }
+      disks.set(share, known)
+    }
+    let wanted = 0
+    for (const one of requires) if (one[0] === 'disk' && one[1] === share) wanted += one[3]
+    const remaining = Math.max(0, known.remaining - known.added)
+    return wanted <= remaining ? null : { remaining, resetMs: diskOf(share, now, max, known.added + bytes).resetMs }
   }
 
   function findUsage(quota: string, now: number, max: number, windowMs: number): Usage {

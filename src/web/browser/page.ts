@@ -1,4 +1,4 @@
-// The pages' only script. Everything works without it: it lets the time run, asks for what people would have to reload for,
+// The pages' script. Everything works without it: it lets the time run, asks for what people would have to reload for,
 // and says which fields the chosen verdict needs. It never decides anything. Compiled to one classic script: no imports.
 
 ;(() => {

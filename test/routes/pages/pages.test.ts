@@ -27,7 +27,7 @@ function browse({ app }: Pick<Built, 'app'>) {
   const jar: { name: string; value: string; path: string }[] = []
   // Where its session is: what it asks for is asked for there, and what it is answered is told as if it were not.
   let place = ''
-  const there = (url: string) => (/^\/(link|login|s)\b/.test(url) ? url : `${place}${url}`)
+  const there = (url: string) => (/^\/(link|login|signin|s)\b/.test(url) ? url : `${place}${url}`)
   const here = (text: string) => text.replaceAll(/\/s\/[0-9a-f]{64}(?=\/)/g, '')
 
   function cookies(url: string): Record<string, string> {
@@ -591,7 +591,7 @@ t.test('a person who is not signed in is sent to do so, and comes back where the
 t.test(
   'the list goes on as long as anything is pending, and nobody can fill it so that another is not seen',
   async (t) => {
-    const { browser, olga, bot, id } = await served(t, { config: { rateLimit: 1000 } })
+    const { browser, olga, bot, id } = await served(t, { config: { rateLimit: 1000, openLimit: 0 } })
     const items = Array.from({ length: 100 }, (_, index) => ({
       action: `noise_${index}`,
       description: 'x',
@@ -737,6 +737,19 @@ t.test('signing out ends the sign-in, also for a caller who kept the cookie', as
   t.equal((await browse({ app }).get(place, kept)).status, 303)
 })
 
+t.test('a place says whether this browser is signed in there, and to no other browser', async (t) => {
+  const { browser, olga, history, ...built } = await served(t)
+  await browser.signIn(olga)
+  const state = browser.there('/state')
+  t.match(await browser.get(state), { status: 204 })
+  const before = (await history('rejected')).length
+  t.match(await browse(built).get(state), { status: 401 }, 'the place alone, which stands in addresses, is not enough')
+  t.match(await browser.get(`/s/${'0'.repeat(64)}/state`), { status: 401 })
+  t.equal((await history('rejected')).length, before, 'asking is no attempt')
+  await browser.post('/logout', { csrf: (await browser.get('/')).forms.get('/logout')! })
+  t.match(await browser.get(state), { status: 401 })
+})
+
 t.test('a sign-in ends with its key, and after half a day', async (t) => {
   const { browser, olga, paul, root, clock, path, status } = await served(t)
   await browser.signIn(olga)
@@ -778,6 +791,124 @@ t.test('a sign-in outlasts a restart where people come by https, and nowhere els
     const headers = { cookie: browser.jar.map(({ name, value }) => `${name}=${value}`).join('; ') }
     const page = await again.app.inject({ url: browser.there('/'), headers: { host: '127.0.0.1:6000', ...headers } })
     t.equal(page.statusCode, status, `${first}, then ${second}`)
+  }
+})
+
+// -- links to sign in
+
+/** A link for olga, and what is on record of such links. */
+async function offered(t: Test, options: BuildOptions = {}) {
+  const built = await served(t, options)
+  const { root, olga, history } = built
+  const offer = (keyId = olga.keyId) => root('POST', `/keys/${keyId}/sign-in-link`)
+  const { body } = await offer()
+  const refusals = async () =>
+    (await history('rejected')).map(({ data }: any) => data).filter(({ route }: any) => route === '/signin/:token')
+  return { ...built, offer, link: new URL(body.url, own).pathname, made: body, refusals }
+}
+
+t.test('a link to sign in is spent by its button and by nothing else, and then is on record', async (t) => {
+  const { link, made, browser, olga, clock, history, refusals, ...built } = await offered(t)
+  t.match(link, /^\/signin\/[\w-]{43}$/)
+  t.match(made, { key_id: olga.keyId, name: 'olga', role: 'operator', expires_at: clock.now() / 1000 + 300 })
+  for (const method of ['GET', 'HEAD', 'GET'] as const) {
+    const page = await browse(built).load(method, link)
+    t.equal(page.status, 200)
+    t.notOk(page.headers['set-cookie']?.includes('holdpoint_session'))
+  }
+  t.match((await browser.get(link)).body, /olga/)
+  t.match(await browse(built).post(link, { csrf: 'made up' }), { status: 403 }, 'a form of ours is needed')
+  t.match(await browse(built).load('POST', link, 'csrf=x', {}), { status: 403 })
+  t.same(await history('sign_in_link_used'), [])
+  const signed = await browser.send(link, {})
+  t.match(signed, { status: 303, headers: { location: '/' } })
+  t.match((await browser.get('/')).body, /olga/)
+  const data = { key_id: olga.keyId, name: 'olga', role: 'operator' }
+  t.match(await history('sign_in_linked'), [{ actor: 'root', data: { ...data, link_expires_at: made.expires_at } }])
+  t.match(await history('sign_in_link_used'), [{ actor: 'olga', channel: 'page', data }])
+  const told = JSON.stringify(await history())
+  t.notOk(told.includes(link.slice('/signin/'.length)), 'the link itself is nowhere on record')
+  t.match(await refusals(), [{ code: 'forbidden' }, { code: 'forbidden' }], 'and so are the forms that were none')
+})
+
+t.test('a link to sign in that is spent, over or unknown signs nobody in, and a use of it is on record', async (t) => {
+  const { link, offer, browser, clock, refusals, ...built } = await offered(t)
+  const sent = async (path: string, csrf: string, other: ReturnType<typeof browse>) => {
+    const page = await other.post(path, { csrf })
+    t.equal(page.status, 401)
+    t.ok(page.forms.has('/login'), 'who has a key can sign in with that')
+    t.notOk(other.jar.some(({ name }) => name === 'holdpoint_session'))
+    return page.body
+  }
+  const second = browse(built)
+  const kept = (await second.get(link)).forms.get(link)!
+  await browser.send(link, {})
+  t.match(await sent(link, kept, second), /has been used/)
+  t.equal((await refusals()).length, 1)
+  t.match(await browse(built).get(link), { status: 401, body: /has been used/ })
+
+  const late = new URL((await offer()).body.url, own).pathname
+  const lateForm = (await second.get(late)).forms.get(late)!
+  await clock.advance(5 * 60_000 - 1)
+  t.equal((await browse(built).get(late)).status, 200)
+  await clock.advance(1)
+  t.match(await sent(late, lateForm, second), /is over/)
+
+  const none = `/signin/${'a'.repeat(43)}`
+  const made = 'b'.repeat(64)
+  const forged = await browse(built).post(
+    none,
+    { csrf: hashSecret(`${made} ${none}`) },
+    { ...sameOrigin, cookie: `holdpoint_form=${made}` },
+  )
+  t.match(forged, { status: 401, body: /no such link/ })
+  t.match(await refusals(), [
+    { code: 'unauthorized', method: 'POST' },
+    { code: 'unauthorized', method: 'GET' },
+    { code: 'unauthorized', method: 'POST' },
+    { code: 'unauthorized', method: 'POST' },
+  ])
+})
+
+t.test('of many who press the button at once, one is signed in', async (t) => {
+  const { link, history, ...built } = await offered(t)
+  const browsers = Array.from({ length: 10 }, () => browse(built))
+  const forms = await Promise.all(browsers.map(async (one) => (await one.get(link)).forms.get(link)!))
+  const sent = await Promise.all(browsers.map((one, index) => one.post(link, { csrf: forms[index]! })))
+  t.same(sent.map(({ status }) => status).sort(), [303, ...Array.from({ length: 9 }, () => 401)])
+  t.equal((await history('sign_in_link_used')).length, 1)
+})
+
+t.test('a link to sign in, and who came by it, end with the key', async (t) => {
+  const { link, offer, browser, root, olga, ...built } = await offered(t)
+  const second = new URL((await offer()).body.url, own).pathname
+  await browser.send(link, {})
+  const other = browse(built)
+  const csrf = (await other.get(second)).forms.get(second)!
+  t.equal((await browser.get('/')).status, 200)
+  await root('DELETE', `/keys/${olga.keyId}`)
+  t.match(await other.post(second, { csrf }), { status: 401, body: /no longer good/ })
+  t.equal((await browser.get('/')).status, 303)
+})
+
+t.test('a link to sign in ends with the process, also where people come by https', async (t) => {
+  for (const publicUrl of ['http://hold.example.com', 'https://hold.example.com']) {
+    const { link, made, stop, dbPath, clock } = await offered(t, { config: { publicUrl } })
+    t.ok(made.url.startsWith(`${publicUrl}/signin/`))
+    await stop()
+    const again = await build(t, { dbPath, clock, config: { publicUrl } })
+    t.match(await browse(again).get(link), { status: 401, body: /is over/ }, publicUrl)
+  }
+})
+
+t.test('a link to sign in is for a key that is good and no agent, and only administrators make one', async (t) => {
+  const { offer, bot, olga, paul, root, audrey } = await offered(t)
+  t.match(await offer(bot.keyId), { status: 403, body: { code: 'forbidden', error: /agent's/ } })
+  t.match(await offer('0123456789ab'), { status: 404 })
+  await root('DELETE', `/keys/${paul.keyId}`)
+  t.match(await offer(paul.keyId), { status: 409, body: { code: 'key_not_live' } })
+  for (const caller of [bot, olga, audrey]) {
+    t.match(await caller('POST', `/keys/${olga.keyId}/sign-in-link`), { status: 403 })
   }
 })
 
@@ -896,6 +1027,33 @@ t.test('an open service says so on every page, and everyone may decide', async (
   t.equal((await browser.get('/')).status, 303)
   await browser.signIn(olga)
   t.notMatch((await browser.get('/')).body, /This service is open/)
+})
+
+t.test('while it is open a person says who they are, and nobody passes for the service', async (t) => {
+  const built = await build(t)
+  const ask = async (n: number) =>
+    (await built.call('POST', '/confirm', { ...asked, details: { n } })).body.id as string
+  const resolvedBy = async (id: string) => (await built.call('GET', `/confirm/${id}`)).body.resolved_by
+  const decide = (id: string, name: string) => browse(built).send(`/view/${id}`, { verdict: 'deny', name })
+  const [first, second, third] = [await ask(1), await ask(2), await ask(3)]
+  t.equal((await decide(first, ' Alice ')).status, 303)
+  t.equal(await resolvedBy(first), 'Alice')
+  t.equal((await decide(second, '  ')).status, 303)
+  t.equal(await resolvedBy(second), 'page', 'who gives none is the page, as ever')
+  for (const name of ['system:timeout', 'whitelist:1', 'x'.repeat(1001), 'a\0b']) {
+    const refused = await decide(third, name)
+    t.match(refused, { status: 400, body: /Nothing was decided/ })
+  }
+  t.match((await decide(third, 'system:timeout')).body, /value="system:timeout"/, 'what was entered is there again')
+  t.equal((await built.call('GET', `/confirm/${third}`)).body.status, 'pending')
+})
+
+t.test('a name that is given beside a key changes nothing', async (t) => {
+  const { browser, olga, path, id, audrey } = await served(t)
+  await browser.signIn(olga)
+  t.notMatch((await browser.get(path)).body, /your-name/)
+  await browser.send(path, { verdict: 'deny', name: 'paul' })
+  t.match(await audrey('GET', `/confirm/${id}`), { body: { resolved_by: 'olga' } })
 })
 
 t.test('a form that was loaded while the service was open decides nothing after the first key', async (t) => {
@@ -1058,7 +1216,7 @@ t.test('a link in the database is a hash: after a restart the message still lead
   const after = await build(t, { dbPath })
   const page = await browse(after).send(link, { verdict: 'deny' })
   t.equal(page.status, 303)
-  const [denied] = (await after.store.confirmations.list({ status: 'denied' }, 'newest', 5, null)).items
+  const [denied] = (await after.store.confirmations.list({ statuses: ['denied'] }, 'newest', 5, null)).items
   t.same(denied?.resolution?.by, { kind: 'link', recipient: { kind: 'person', name: 'olga' } })
 })
 

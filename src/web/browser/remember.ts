@@ -1,0 +1,100 @@
+// What this browser remembers for this site: where it is signed in, and in open mode the name
+// that was given. Its storage belongs to one port; cookies go to every port
+// of a host. A place opens nothing without the cookie of its path. Everything works without this script, too.
+
+;(() => {
+  const placeKey = 'holdpoint.place'
+  /** In this tab: somebody is signing in here. */
+  const signingInKey = 'holdpoint.signing-in'
+  /** In this tab: the place that was gone to, as long as no page of it was seen. */
+  const goingKey = 'holdpoint.going'
+
+  /** A browser may be told to keep nothing, and then throws. */
+  const kept = { always: storage('localStorage'), tab: storage('sessionStorage') }
+
+  function storage(name: 'localStorage' | 'sessionStorage'): Storage | null {
+    try {
+      return window[name]
+    } catch {
+      return null
+    }
+  }
+
+  function keep(where: Storage | null, key: string, value: string): void {
+    try {
+      where?.setItem(key, value)
+    } catch {
+      // It is full: it will be asked for again.
+    }
+  }
+
+  const here = /^\/s\/[0-9a-f]{64}(?=\/)/.exec(location.pathname)?.[0] ?? null
+
+  /** Another place is taken over only where somebody has just signed in: a page that leads here must not replace it. */
+  function atPlace(place: string): void {
+    kept.tab?.removeItem(goingKey)
+    if (document.querySelector('.sign-out') === null) return
+    const hasSignedIn = kept.tab?.getItem(signingInKey) === 'yes'
+    if (hasSignedIn || !kept.always?.getItem(placeKey)) keep(kept.always, placeKey, place)
+    kept.tab?.removeItem(signingInKey)
+    addEventListener('storage', ({ key, oldValue, newValue }) => {
+      // Signed out in another tab. The server says what there is to see here.
+      if (key === placeKey && oldValue === place && newValue === null) {
+        location.replace(location.pathname + location.search)
+      }
+    })
+  }
+
+  async function atSignIn(form: HTMLFormElement): Promise<void> {
+    kept.tab?.removeItem(signingInKey)
+    form.addEventListener('submit', () => keep(kept.tab, signingInKey, 'yes'))
+    const place = kept.always?.getItem(placeKey) ?? null
+    if (place === null) return
+    // Gone to, and back again without having seen it: going once more would be for ever.
+    const isGood = /^\/s\/[0-9a-f]{64}$/.test(place) && kept.tab?.getItem(goingKey) !== place && (await asks(place))
+    if (isGood === null) return
+    if (!isGood) {
+      kept.tab?.removeItem(goingKey)
+      kept.always?.removeItem(placeKey)
+      return
+    }
+    const next = form.dataset.goOn
+    if (next === undefined) return
+    keep(kept.tab, goingKey, place)
+    // Only where that can be told the next time.
+    if (kept.tab?.getItem(goingKey) === place) location.replace(place + next)
+  }
+
+  /** Whether this browser is signed in there; null: nobody can tell now. */
+  async function asks(place: string): Promise<boolean | null> {
+    try {
+      const { ok, status } = await fetch(`${place}/state`, { cache: 'no-store' })
+      return ok ? true : status === 401 ? false : null
+    } catch {
+      return null
+    }
+  }
+
+  const nameKey = 'holdpoint.name'
+  const nameField = () => document.querySelector<HTMLInputElement>('#your-name')
+
+  function fillName(): void {
+    const field = nameField()
+    if (field?.value === '') field.value = kept.always?.getItem(nameKey) ?? ''
+  }
+
+  function rememberName(): void {
+    addEventListener('input', ({ target }) => {
+      const field = nameField()
+      if (field !== null && target === field) keep(kept.always, nameKey, field.value)
+    })
+    fillName()
+    // The form comes anew when the page has changed.
+    new MutationObserver(fillName).observe(document.body, { childList: true })
+  }
+
+  rememberName()
+  if (here !== null) atPlace(here)
+  const form = document.querySelector<HTMLFormElement>('form.sign-in')
+  if (form !== null) void atSignIn(form)
+})()
