@@ -138,5 +138,7 @@ function keptDraft({ reason, typed }: { reason: string; typed: string }): Part {
 }
 
 function signInLink(url: string | null): Markup | null {
-  return url === null ? null : html`<p class="more sign-in-instead"><a href="${url}">Sign in with a key of your own</a></p>`
+  return url === null
+    ? null
+    : html`<p class="more sign-in-instead"><a href="${url}">Sign in with a key of your own</a></p>`
 }
