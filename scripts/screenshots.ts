@@ -70,7 +70,7 @@ for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
   await page.clock.setFixedTime(askedAt)
   await page.goto(`${site.url}/page`)
   // As high as all of it: what stays at the bottom of a window would lie somewhere in the middle.
-  const whole = await page.evaluate(() => (globalThis as any).document.documentElement.scrollHeight as number)
+  const whole = await page.evaluate<number>('document.documentElement.scrollHeight')
   await page.setViewportSize({ width, height: Math.max(height, whole) })
   const path = join(folder, `${name}-${suffix}.png`)
   const picture = shrinkPng(await page.screenshot({ fullPage: true }))

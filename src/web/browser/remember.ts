@@ -119,7 +119,7 @@
 
   function foldName(field: HTMLInputElement, place: Element): void {
     const line = document.createElement('p')
-    line.className = 'who'
+    line.className = 'deciding-as'
     const words = document.createElement('span')
     const name = document.createElement('b')
     name.textContent = field.value
