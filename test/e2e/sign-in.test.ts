@@ -160,7 +160,10 @@ browserTest('the page of a link leads to where one is signed in, whether or not 
   await page.locator('#decision .outcome').waitFor()
   await offer.click()
   await page.waitForURL(`**${own}/view/${mail.id}`)
-  await page.getByRole('link', { name: /Next: pay/ }).first().click()
+  await page
+    .getByRole('link', { name: /Next: pay/ })
+    .first()
+    .click()
   await page.waitForURL(`**${own}/view/${pay.id}`)
 
   const other = await (await browser.newContext()).newPage()
