@@ -203,6 +203,12 @@
     return { day: `${year}-${month}-${day}`, time: `${hour}:${minute}:${second}` }
   }
 
+  function onOneLine(text: string): HTMLElement {
+    const span = document.createElement('span')
+    span.textContent = text
+    return span
+  }
+
   function localise(): void {
     for (const element of document.querySelectorAll<HTMLTimeElement>('time:not([data-utc])')) {
       const at = new Date(element.dateTime)
@@ -210,7 +216,8 @@
       const { day, time } = wallTime(at)
       element.dataset.utc = element.textContent
       if (day === utcDay && time === utcTime) continue
-      element.textContent = `${day} ${time} ${timeZone} (${day === utcDay ? '' : `${utcDay} `}${utcTime} UTC)`
+      const utc = `${day === utcDay ? '' : `${utcDay} `}${utcTime} UTC`
+      element.replaceChildren(onOneLine(`${day} ${time}`), ` ${timeZone} (`, onOneLine(utc), ')')
     }
   }
 
