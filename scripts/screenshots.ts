@@ -31,7 +31,9 @@ const pages = {
     pageOf(minute, { ...open, decision: { form: formOf({ by: { kind: 'anyone', name: 'page' } }) } }),
   ),
   pending: confirmationPage(pageOf(deploy)),
-  denied: confirmationPage(pageOf(denied)),
+  denied: confirmationPage(
+    pageOf(denied, { next: { action: deploy.action, requester: deploy.requester, url: '/page' } }),
+  ),
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),
   whitelist: confirmationPage(pageOf(example())),
   list: listPage({
@@ -67,6 +69,9 @@ for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
   // Time stands still, so that the same page gives the same picture.
   await page.clock.setFixedTime(askedAt)
   await page.goto(`${site.url}/page`)
+  // As high as all of it: what stays at the bottom of a window would lie somewhere in the middle.
+  const whole = await page.evaluate<number>('document.documentElement.scrollHeight')
+  await page.setViewportSize({ width, height: Math.max(height, whole) })
   const path = join(folder, `${name}-${suffix}.png`)
   const picture = shrinkPng(await page.screenshot({ fullPage: true }))
   writeFileSync(path, picture)

@@ -1,12 +1,13 @@
-// The page of one confirmation: what was asked, in full, and then the form, or why there is none, or how it ended.
+// The page of one confirmation: what was asked, in full, and by whom; then the form, or why there is none, or how it ended;
+// and below that, folded, what else is known of it.
 import { cut } from '../core/cut.js'
 import type { Confirmation } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
 import { type DecisionForm, decisionForm, keptAs, type FormProblem } from './decision-form.js'
 import { detailsTree } from './details.js'
-import { facts } from './facts.js'
+import { asked, conditions, moreFacts } from './facts.js'
 import { type Frame, page } from './frame.js'
-import { html, type Markup, type Part, written, writtenLine } from './html.js'
+import { excerpt, html, type Markup, type Part, verbatim, written, writtenLine } from './html.js'
 import { notice, noticeToRead } from './notice.js'
 import { riskChip } from './risk-badge.js'
 import { outcome, statusBox, statusWords, votesList } from './status.js'
@@ -28,7 +29,15 @@ export interface ConfirmationPage extends Frame {
   signInUrl: string | null
   /** The list, if the reader may see it. */
   backUrl: string | null
+  /** What to look at when this one is done with; null: the reader may not know. */
+  next: Next | null
 }
+
+/** The next confirmation that waits for the reader; or that none does. */
+export type Next = { action: string; requester: string; url: string } | 'nothing'
+
+/** Of what is named on the way to its own page, in characters. */
+const longestName = 60
 
 export function confirmationPage(view: ConfirmationPage): string {
   const { confirmation, now, decision, message, draft, stateUrl, signInUrl, backUrl } = view
@@ -36,37 +45,43 @@ export function confirmationPage(view: ConfirmationPage): string {
   const form = decision !== null && 'form' in decision ? decision.form : null
   const why = decision !== null && 'why' in decision ? decision.why : null
   const problem = message?.kind === 'problem' ? message : null
+  const next = form === null ? view.next : null
   const main = html`${backUrl === null ? null : html`<nav class="back" aria-label="Back"><a href="${backUrl}">All that wait</a></nav>`}
     ${message?.kind === 'done' ? notice('done', message.text) : null}
     <article data-confirmation="${id}" data-version="${version}" data-state="${stateUrl ?? ''}">
-      <p class="chips">
+      <div class="request">
+        <p class="chips">
+          ${
+            status === 'pending'
+              ? html`<span class="chip pending"
+                  ><span class="mark" aria-hidden="true">●</span> ${statusWords.pending}</span
+                >`
+              : null
+          }
+          ${riskChip(terms)}
+        </p>
+        <h1 translate="no">${writtenLine(action)}</h1>
         ${
           status === 'pending'
-            ? html`<span class="chip pending"
-                ><span class="mark" aria-hidden="true">●</span> ${statusWords.pending}</span
-              >`
-            : null
+            ? html`<p class="deadline">
+                ${countdown(deadline, now)} <span class="quiet">to decide, until ${moment(deadline)}</span>
+              </p>`
+            : statusBox(confirmation)
         }
-        ${riskChip(terms)}
-      </p>
-      <h1 translate="no">${writtenLine(action)}</h1>
-      ${
-        status === 'pending'
-          ? html`<p class="deadline">
-              ${countdown(deadline, now)} <span class="quiet">to decide, until ${moment(deadline)}</span>
-            </p>`
-          : statusBox(confirmation)
-      }
-      <section aria-labelledby="description-title">
-        <h2 id="description-title">Description</h2>
-        <p class="hint">In the words of whoever asks. What is approved is the action with the details below.</p>
-        <div class="description">${written(description)}</div>
-      </section>
-      <section aria-labelledby="details-title">
-        <h2 id="details-title">Details</h2>
-        ${detailsTree(details)}
-      </section>
-      ${facts(confirmation)} ${votesList(confirmation)}
+        ${next === null ? null : html`<nav aria-label="Next">${nextStep(next)}</nav>`} ${asked(confirmation)}
+        <section aria-labelledby="description-title">
+          <h2 id="description-title">Description</h2>
+          <p class="hint">In the words of whoever asks.</p>
+          <div class="description">${written(description)}</div>
+        </section>
+        <section aria-labelledby="details-title">
+          <h2 id="details-title">Details</h2>
+          <p class="hint">What is approved, with the action.</p>
+          ${detailsTree(details)}
+        </section>
+        ${conditions(terms)} ${votesList(confirmation)}
+        ${form === null ? null : html`<p class="to-decision"><a href="#decision">Decide</a></p>`}
+      </div>
       ${
         form === null
           ? html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
@@ -74,9 +89,11 @@ export function confirmationPage(view: ConfirmationPage): string {
               ${problem === null ? null : noticeToRead(problem.text)}
               ${why === null ? outcome(confirmation) : html`<p>${written(why)}</p>`}
               ${why === null ? null : signInLink(signInUrl)} ${draft === undefined ? null : keptDraft(draft)}
+              ${next === null ? null : nextStep(next)}
             </section>`
           : decisionForm(confirmation, form, now, signInLink(signInUrl), problem)
       }
+      ${moreFacts(confirmation, form !== null)}
     </article>
     <noscript
       ><p class="quiet">
@@ -85,6 +102,20 @@ export function confirmationPage(view: ConfirmationPage): string {
     >`
   const title = `${statusWords[status]}: ${cut(visibleLine(action), 80)}`
   return page(view, title, main, form === null ? null : { href: '#decision', text: 'Skip to the decision' })
+}
+
+/** Where a person goes on who has nothing to decide here. */
+function nextStep(next: Next): Markup {
+  if (next === 'nothing') return html`<p class="next quiet">Nothing else waits for you.</p>`
+  const { action, requester, url } = next
+  return html`<p class="next more">
+    <a href="${url}"
+      ><span
+        >Next: <code translate="no">${excerpt(action, longestName)}</code>, asked by
+        ${verbatim(excerpt(requester, longestName))}</span
+      ></a
+    >
+  </p>`
 }
 
 /** What was written into a form that is gone, to be read and copied. */
@@ -107,5 +138,7 @@ function keptDraft({ reason, typed }: { reason: string; typed: string }): Part {
 }
 
 function signInLink(url: string | null): Markup | null {
-  return url === null ? null : html`<p class="more"><a href="${url}">Sign in with a key of your own</a></p>`
+  return url === null
+    ? null
+    : html`<p class="more sign-in-instead"><a href="${url}">Sign in with a key of your own</a></p>`
 }

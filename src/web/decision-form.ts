@@ -7,7 +7,7 @@ import { alwaysFields, anyBehalf, covered, questionsOf } from './always.js'
 import { bringsFurther, stillNeeded } from './approvals.js'
 import { html, type Markup, written, writtenLine } from './html.js'
 import { problemBeside, noticeToRead } from './notice.js'
-import { countdown, moment } from './time.js'
+import { countdown } from './time.js'
 
 export interface DecisionForm {
   /** Where it is posted to: the page's own address, so that a GET of it shows the page again. */
@@ -27,11 +27,13 @@ export interface DecisionForm {
   details?: string
 }
 
+type Field = 'typed' | 'reason' | 'your-name'
+
 /** Why a decision was not taken, and which field of the form that is about, if one. */
 export interface FormProblem {
   kind: 'problem'
   text: string
-  field?: 'typed' | 'reason'
+  field?: Field
 }
 
 /** What the fields are called when the form is gone and what was written into them is left. */
@@ -54,16 +56,16 @@ export function decisionForm(
   const { terms, action, digest, deadline } = confirmation
   const { whyNotApprove } = form
   const general = problem !== null && problem.field === undefined ? problem : null
-  const problemOf = (field: 'typed' | 'reason') => (problem?.field === field ? problem.text : null)
+  const problemOf = (field: Field) => (problem?.field === field ? problem.text : null)
   const mayApprove = whyNotApprove === null
   const reasonFor = terms.reasonFor.filter((verdict) => mayApprove || verdict === 'deny')
   const choices = choicesFor(confirmation, form)
   return html`<section class="decision" id="decision" tabindex="-1" aria-labelledby="decision-title">
     <h2 id="decision-title">Your decision</h2>
     ${general === null ? null : noticeToRead(general.text)}
-    <p class="quiet">
+    <p class="subject">
       On <code>${writtenLine(action)}</code> with the digest <code class="digest"><b>${shortDigest(digest)}</b></code
-      >. ${countdown(deadline, now)}, until ${moment(deadline)}.
+      >${terms.needsDigest ? ', which whoever acts must present' : ''}. ${countdown(deadline, now)}.
     </p>
     ${
       mayApprove
@@ -74,12 +76,12 @@ export function decisionForm(
     <form method="post" action="${form.action}" id="decision-form" autocomplete="off">
       <input type="hidden" name="csrf" value="${form.csrf}" />
       <fieldset>
-        <legend>What do you decide?</legend>
+        <legend class="spoken">What do you decide?</legend>
         ${choices.map((choice) => radio(choice, form.verdict))}
       </fieldset>
       ${choices.some(({ verdict }) => verdict === 'approve_always') ? alwaysFields(confirmation, asEntered(form)) : null}
       ${terms.mustType && mayApprove ? typedField(action, form.typed ?? '', problemOf('typed')) : null}
-      ${form.by.kind === 'anyone' ? nameField(form.name ?? '') : null}
+      ${form.by.kind === 'anyone' ? nameField(form.name ?? '', problemOf('your-name')) : null}
       ${reasonField(reasonFor, !mayApprove, form.reason ?? '', problemOf('reason'))}
       <button type="submit" id="send">Send decision</button>
     </form>
@@ -152,8 +154,10 @@ function radio({ verdict, title, effect }: Choice, entered: string | undefined):
       aria-labelledby="title-${verdict}"
       aria-describedby="effect-${verdict}"
     />
-    <span class="mark" aria-hidden="true">${isDenial ? '✕' : '✓'}</span>
-    <span><b id="title-${verdict}">${title}</b> <span class="effect" id="effect-${verdict}">${effect}</span></span>
+    <span
+      ><span class="mark" aria-hidden="true">${isDenial ? '✕' : '✓'}</span> <b id="title-${verdict}">${title}</b>
+      <span class="effect" id="effect-${verdict}">${effect}</span></span
+    >
   </label>`
 }
 
@@ -180,17 +184,19 @@ function typedField(action: string, entered: string, problem: string | null): Ma
 }
 
 /** While the service is open nobody shows who they are. The script remembers what was given. */
-function nameField(entered: string): Markup {
+function nameField(entered: string, problem: string | null): Markup {
+  const { told, attributes } = problemBeside('your-name', problem)
   return html`<div class="field">
     <label for="your-name">Your name <span class="need">(optional)</span></label>
     <p class="hint" id="your-name-hint">Kept in the record as you give it. Nobody checks it.</p>
+    ${told}
     <input
       type="text"
       id="your-name"
       name="name"
       value="${entered}"
       maxlength="1000"
-      aria-describedby="your-name-hint"
+      ${attributes}
       autocomplete="name"
       spellcheck="false"
     />
@@ -209,7 +215,7 @@ function reasonField(reasonFor: Verdict[], isDenyOnly: boolean, entered: string,
     <textarea
       id="reason"
       name="reason"
-      rows="3"
+      rows="2"
       data-needed-for="${reasonFor.join(' ')}"
       data-kept-as="${keptAs.reason}"
       ${isAlways ? html` required` : null}${attributes}

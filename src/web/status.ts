@@ -123,9 +123,11 @@ function executionWords(execution: Execution): Markup {
   }
 }
 
-export function votesList(confirmation: Confirmation): Markup {
+/** Null where nobody has voted and one approval of anyone is enough. */
+export function votesList(confirmation: Confirmation): Markup | null {
   const { votes, status, terms } = confirmation
   const { approvals } = terms
+  if (votes.length === 0 && approvals === 1 && terms.seats.length === 0) return null
   const needed = status === 'pending' ? stillNeeded(confirmation) : null
   return html`<section aria-labelledby="votes-title">
     <h2 id="votes-title">${status === 'pending' ? 'Votes so far' : 'Votes'}</h2>

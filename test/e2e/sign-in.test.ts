@@ -1,10 +1,13 @@
 // Signing in once per browser: real tabs of a real browser, against the started program.
+import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { has, needs } from '../needs.js'
-import { until } from '../support.js'
+import { temporaryFolder, until } from '../support.js'
+import { startTelegram } from '../notify/fake-telegram.js'
 import { launch } from '../web/browser.js'
 import { type Program, run, start } from './program.js'
 
@@ -80,6 +83,98 @@ browserTest('who has signed in once is signed in at / and /view/ID, in whichever
   t.equal(pathOf(login), `${own}view/${id}`)
   await login.goBack()
   t.equal(login.url(), 'about:blank', 'the page to sign in on is not in the way back')
+})
+
+browserTest('a page of another site leads to where one is signed in', async (t) => {
+  const { base, id, context, first } = await signedIn(t)
+  const { url, heard } = await listener(t)
+  const own = pathOf(first)
+  for (const elsewhere of [url, url.replace('127.0.0.1', 'localhost')]) {
+    for (const path of ['/', `/view/${id}`]) {
+      const page = await context.newPage()
+      await page.goto(`${elsewhere}/chat`)
+      await page.evaluate(
+        `const a = document.createElement('a'); a.href = '${base}${path}'; document.body.append(a); a.click()`,
+      )
+      await page.waitForURL(/\/s\//)
+      t.equal(pathOf(page), `${own}${path.slice(1)}`)
+      await page.close()
+    }
+  }
+  t.notMatch(JSON.stringify(heard), own.split('/')[2]!)
+})
+
+/** A program that tells a played Telegram, with alice's key; and the link in the message. */
+async function told(t: Test, rules: string) {
+  const chat = await startTelegram(t)
+  const policy = join(temporaryFolder(t), 'rules.yaml')
+  writeFileSync(policy, rules)
+  const program = await start(t, {
+    flags: ['--web-port', '0', '--policy', policy],
+    env: {
+      TELEGRAM_BOT_TOKEN: chat.botToken,
+      TELEGRAM_HOME_CHANNEL: chat.chat,
+      TELEGRAM_API_BASE: chat.config.telegramApiBase,
+    },
+  })
+  const bot = await addKey(t, program, 'bot', 'agent')
+  const alice = await addKey(t, program, 'alice', 'operator')
+  const ask = async (action: string) => {
+    const body = { action, description: action, timeout_seconds: 3600 }
+    const { id } = (await program.call('POST', '/confirm', body, { authorization: `Bearer ${bot}` })).body
+    const message = () => chat.messages.find(({ text }) => text.includes(id))
+    await until(message)
+    return { id: id as string, link: /Decide: (\S+)/.exec(message()!.text)![1]! }
+  }
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  return { program, alice, ask, context, base: `http://127.0.0.1:${program.webPort}` }
+}
+
+browserTest('the page of a link leads to where one is signed in, whether or not the link can decide', async (t) => {
+  const rules = 'rules: [{ name: two, action: pay, approvals: 2 }]'
+  const { alice, ask, context, base, program } = await told(t, rules)
+  const mail = await ask('mail')
+  const pay = await ask('pay')
+  const page = await context.newPage()
+  const offer = page.getByRole('link', { name: 'Open it where this browser is signed in' })
+  await page.goto(pay.link)
+  t.equal(await offer.count(), 0)
+  // This link does not count, and nobody has signed in here yet.
+  await page.getByRole('link', { name: 'Sign in with a key of your own' }).click()
+  await signIn(page, alice)
+  t.match(pathOf(page), new RegExp(`${place.source}view/${pay.id}$`))
+  const own = pathOf(page).split('/').slice(0, 3).join('/')
+
+  await page.goto(pay.link)
+  await offer.waitFor()
+  t.equal(await page.getByRole('link', { name: /Sign in/ }).count(), 0, 'instead of signing in')
+  await offer.click()
+  await page.waitForURL(`**${own}/view/${pay.id}`)
+
+  await page.goto(mail.link)
+  await offer.waitFor()
+  t.equal(await page.getByRole('radio', { name: 'Deny' }).count(), 1, 'the link decides all the same')
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await page.locator('#decision .outcome').waitFor()
+  await offer.click()
+  await page.waitForURL(`**${own}/view/${mail.id}`)
+  await page
+    .getByRole('link', { name: /Next: pay/ })
+    .first()
+    .click()
+  await page.waitForURL(`**${own}/view/${pay.id}`)
+
+  const other = await (await browser.newContext()).newPage()
+  t.teardown(() => other.context().close())
+  await other.goto(`${base}${new URL(pay.link).pathname}`)
+  await other.getByRole('link', { name: 'Sign in with a key of your own' }).waitFor()
+  t.notMatch(await other.content(), own.slice(3), 'nobody else is told where')
+  await run(t, ['keys', 'revoke', 'alice', '--db-path', program.dbPath])
+  await page.goto(pay.link)
+  await page.getByRole('link', { name: 'Sign in with a key of your own' }).waitFor()
+  t.equal(await offer.count(), 0, 'nor anybody who is signed in no more')
 })
 
 browserTest('signing out in one tab is signing out in all, and the place is forgotten', async (t) => {
@@ -258,6 +353,22 @@ browserTest('in open mode the page asks for a name once, and remembers it', asyn
   t.same(await decided(null), ['', 'page'])
   t.same(await decided('Alice'), ['Alice', 'Alice'])
   t.same(await decided(null), ['Alice', 'Alice'])
+
+  const { id } = (await program.submit({ details: { last: true } })).body
+  const page = await context.newPage()
+  await page.goto(`${base}/view/${id}`)
+  await page.getByText('Deciding as Alice').waitFor()
+  const field = page.getByLabel(/Your name/)
+  t.equal(await field.isVisible(), false, 'once it is known it takes no more than a line')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await field.fill('system:timeout')
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  await page.locator('#your-name-problem').waitFor()
+  t.match(await page.locator('#your-name-problem').innerText(), /Nothing was decided/)
+  t.equal((await program.call('GET', `/confirm/${id}`)).body.status, 'pending')
+  await page.goto(`${base}/view/${id}`)
+  t.equal(await field.inputValue(), '', 'a name that nobody may have is not remembered')
 })
 
 browserTest('a link to sign in is opened, pressed, and then remembered as any sign-in', async (t) => {

@@ -81,6 +81,7 @@ export function pageOf(confirmation: Confirmation, more: Partial<ConfirmationPag
     stateUrl: null,
     signInUrl: null,
     backUrl: '/pages',
+    next: null,
     ...more,
   }
 }

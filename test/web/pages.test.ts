@@ -200,6 +200,19 @@ t.test('whoever has approved is told how far it is, until it is decided', async 
     t.equal(recordedApproval(of, person('ann')), null)
 })
 
+t.test('whoever has nothing to decide here is led to the next one, or told that there is none', async (t) => {
+  const next = { action: 'pay\u202e<b>', requester: `bot${'t'.repeat(100)}`, url: '/view/2?a&b' }
+  const why = { decision: { why: 'You have decided this already.' } }
+  for (const page of [render(denied, { next }), render(deploy, { next, ...why })]) {
+    t.match(wordsOf(page), `Next: pay[U+202E]<b>, asked by bot${'t'.repeat(57)} … 43 more characters`)
+    t.equal(page.split('href="/view/2?a&amp;b"').length - 1, 2, 'above, and where the form was')
+  }
+  t.match(wordsOf(render(denied, { next: 'nothing' })), 'Nothing else waits for you.')
+  for (const page of [render(denied), render(deploy, why), render(deploy, { next })]) {
+    t.notMatch(page, /class="next/, 'where nobody may know, or there is a form')
+  }
+})
+
 t.test('what was entered is there again, and a verdict that is not offered is not', async (t) => {
   const form = formOf({ verdict: 'deny', reason: '\n</textarea><b>no', typed: '"><i>' })
   const page = render(example({}, { mustType: true }), { decision: { form } })
@@ -456,7 +469,8 @@ t.test('where somebody is named for whom it is done, what is whitelisted is so o
 
 t.test('the page says where whoever acts must present the digest', async (t) => {
   t.match(wordsOf(render(example({}, { needsDigest: true }))), 'session. Whoever acts must present it.')
-  t.notMatch(wordsOf(render(example())), 'must present it')
+  t.match(wordsOf(render(example({}, { needsDigest: true }))), ', which whoever acts must present.')
+  t.notMatch(wordsOf(render(example())), 'must present')
 })
 
 const listed = (confirmation: Confirmation) => ({
@@ -822,7 +836,7 @@ t.test('any JSON is shown whole: as many members as it has, and every one of the
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), (details) => {
       const page = render(example({ details: JSON.stringify(details) }))
-      const tree = /<h2 id="details-title">([\s\S]*?)<h2 id="facts-title">/.exec(page)![1]!
+      const tree = /<h2 id="details-title">([\s\S]*?)<section class="decision"/.exec(page)![1]!
       const folds = [...tree.matchAll(/<details/g)].length
       const [members, containers] = count(JSON.parse(JSON.stringify(details)))
       return (

@@ -40,6 +40,17 @@ const long = example({
   sessionKey: 's'.repeat(1000),
   callbackUrl: `https://example.com/${'u'.repeat(1000)}`,
 })
+function small(submission = {}, terms = {}): Confirmation {
+  const details = JSON.stringify({ list: 'news', count: 1200, dry_run: false })
+  const asked = { action: 'send_mail', description: 'Send the newsletter', details, requester: 'agent', sessionKey: '' }
+  return example({ ...asked, ...submission }, terms)
+}
+const openForm = {
+  isOpen: true,
+  viewer: null,
+  signOut: null,
+  decision: { form: formOf({ by: { kind: 'anyone', name: 'page' } }) },
+} as const
 const pages: Record<string, string> = {
   '/pending': confirmationPage(pageOf(deploy)),
   '/typed': confirmationPage(
@@ -55,6 +66,13 @@ const pages: Record<string, string> = {
   '/late': confirmationPage(
     pageOf(denied, { message: { kind: 'problem', text: 'Too late.' }, draft: { reason: 'I was', typed: 'pay_' } }),
   ),
+  '/next': confirmationPage(
+    pageOf(denied, {
+      next: { action: hostile.action, requester: `${hostile.requester} ${'r'.repeat(900)}`, url: '/list' },
+    }),
+  ),
+  '/last': confirmationPage(pageOf(deploy, { decision: { why: 'You have decided this already.' }, next: 'nothing' })),
+  '/open': confirmationPage(pageOf(small(), openForm)),
   '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
   '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
   '/list': listPage({
@@ -188,6 +206,173 @@ browserTest('nothing that an agent wrote lies over the form', async (t) => {
   t.ok(marks, 'marks above and below letters are cut off at the edge of their place')
   await submit.click({ trial: true })
   for (const radio of await page.getByRole('radio').all()) await radio.click({ trial: true })
+})
+
+browserTest('a small request and the form for it are one screen and a half of a phone', async (t) => {
+  const risky = { rule: 'high risk', risk: 'high', mayWhitelist: false, needsDigest: true } as const
+  const cases: Record<string, ConfirmationPage> = {
+    'signed in': pageOf(small()),
+    'in a session': pageOf(small({ sessionKey: 'march-campaign' })),
+    'of high risk, on behalf of somebody': pageOf(small({ onBehalfOf: 'Ann' }, risky)),
+    'open, the name known': pageOf(small(), openForm),
+  }
+  for (const [name, view] of Object.entries(cases)) {
+    site.pages.set('/small', confirmationPage(view))
+    const page = await open(t, '/message', { viewport: phone, timezoneId: 'Europe/Berlin' })
+    await page.evaluate("localStorage.setItem('holdpoint.name', 'Alice')")
+    await page.goto(`${site.url}/small`)
+    const end = await page.evaluate(
+      () => (globalThis as any).document.getElementById('send').getBoundingClientRect().bottom as number,
+    )
+    t.ok(end <= 1.5 * phone.height, `${name}: ${Math.round(end)} pixels`)
+  }
+})
+
+/** Whether it is seen: in the window, and with nothing over it. */
+function isSeen(page: Page, selector: string): Promise<boolean> {
+  return page.locator(selector).evaluate((element: any) => {
+    const { left, top, width, height } = element.getBoundingClientRect()
+    return element.contains(
+      (globalThis as any).document.elementFromPoint(left + width / 2, top + height / 2),
+    ) as boolean
+  })
+}
+
+browserTest('a button leads to the decision from anywhere, and is behind the form where that is', async (t) => {
+  const nested = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`key ${index}`, { values: [index] }]))
+  const callbackUrl = `https://example.com/${'u'.repeat(2000)}`
+  site.pages.set('/far', confirmationPage(pageOf(example({ details: JSON.stringify(nested), callbackUrl }))))
+  const [above, below] = ['.request > .to-decision a', '.facts > .to-decision a']
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await open(t, '/far', { viewport: phone, javaScriptEnabled })
+    t.ok(await isSeen(page, above), 'at the top')
+    await page.evaluate('scrollTo(0, 900)')
+    t.ok(await isSeen(page, above), 'in the middle')
+    await page.locator(above).click()
+    await until(() => isSeen(page, '#decision h2'))
+    t.notOk(await isSeen(page, above), 'the form is over it')
+    for (const radio of await page.getByRole('radio').all())
+      if (await radio.isVisible()) await radio.click({ trial: true })
+    await page.locator('.facts summary').click()
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+    t.ok((await page.locator('#decision').boundingBox())!.y < -phone.height)
+    t.ok(await isSeen(page, below), 'at the end')
+    await page.locator(below).click()
+    await until(() => isSeen(page, '#decision h2'))
+
+    await page.goto(`${site.url}/far`)
+    let [folds, seen] = [0, 0]
+    for (let tabs = 0; tabs < 65; tabs++) {
+      await page.keyboard.press('Tab')
+      if ((await page.locator('.json summary:focus').count()) === 0) continue
+      folds += 1
+      if (await isSeen(page, 'summary:focus')) seen += 1
+    }
+    t.same([folds, seen], [60, 60], 'it hides nothing that the keyboard comes to')
+  }
+})
+
+browserTest('whatever is approved is seen before the decision, and only the rest is folded', async (t) => {
+  const asked = example(
+    { requestedAs: 'Jonas', onBehalfOf: 'Ann', callbackUrl: 'https://example.com/done' },
+    { approvals: 2, deciders: ['maria', 'tom'], needsDigest: true, rule: 'two' },
+  )
+  site.pages.set('/folded', confirmationPage(pageOf(asked)))
+  const page = await open(t, '/folded')
+  const y = async (text: string) => (await page.getByText(text, { exact: true }).first().boundingBox())?.y ?? null
+  const form = (await page.locator('#decision-form').boundingBox())!.y
+  for (const text of [
+    'send_newsletter',
+    'newsletter-agent',
+    'Jonas',
+    'Ann',
+    'march-campaign',
+    '4812',
+    'tom',
+    '2, from different people',
+  ]) {
+    const at = await y(text)
+    t.ok(at !== null && at < form, text)
+  }
+  t.match(await page.locator('.subject').innerText(), /with the digest [0-9a-f]{16}, which whoever acts must present/)
+  const rest = page.getByText('https://example.com/done')
+  t.equal(await rest.isVisible(), false)
+  await page.getByText('More about this request').click()
+  for (const one of [rest, page.getByText(asked.id), page.locator('dd .digest')]) t.ok(await one.isVisible())
+})
+
+browserTest("times are in the reader's zone, with UTC beside, also when the page has changed", async (t) => {
+  const zones: [string, string, string][] = [
+    [
+      'Europe/Berlin',
+      '2026-03-12 15:17:10 Europe/Berlin (14:17:10 UTC)',
+      '2026-03-12 15:03:45 Europe/Berlin (14:03:45 UTC)',
+    ],
+    [
+      'Pacific/Auckland',
+      '2026-03-13 03:17:10 Pacific/Auckland (2026-03-12 14:17:10 UTC)',
+      '2026-03-13 03:03:45 Pacific/Auckland',
+    ],
+    ['Europe/London', '2026-03-12 14:17:10 UTC', '2026-03-12 14:03:45 UTC'],
+    ['UTC', '2026-03-12 14:17:10 UTC', '2026-03-12 14:03:45 UTC'],
+  ]
+  for (const [timezoneId, deadline, deniedAt] of zones) {
+    const shown = live('/zone', example(), { stateUrl: '/zone/state' })
+    const state = bell('/zone/state', () => shown.confirmation.version)
+    const page = await open(t, '/zone', { timezoneId, locale: 'ar-EG' })
+    t.equal(await page.locator('.deadline time').innerText(), deadline)
+    t.equal(await page.locator('.deadline time').getAttribute('datetime'), '2026-03-12T14:17:10.000Z')
+    shown.confirmation = { ...denied, version: 9 }
+    await state.ring()
+    await page.locator('.status').waitFor()
+    t.match(await page.locator('.status').innerText(), deniedAt)
+    await state.end(page)
+  }
+  const plain = await open(t, '/pending', { timezoneId: 'Europe/Berlin', javaScriptEnabled: false })
+  t.match(await plain.locator('.deadline').innerText(), 'until 2026-03-12 14:32:10 UTC')
+})
+
+browserTest('a name that is known takes one line, is sent, and can be changed', async (t) => {
+  const form = formOf({ action: '/named', by: { kind: 'anyone', name: 'page' } })
+  const shown = live('/named', small(), { ...openForm, decision: { form }, stateUrl: '/named/state' })
+  const state = bell('/named/state', () => shown.confirmation.version)
+  const page = await open(t, '/named', { viewport: phone })
+  const field = page.getByRole('textbox', { name: 'Your name' })
+  await field.fill('Alice <b>')
+  t.ok(await field.isVisible(), 'it stays as long as it is being written')
+  shown.confirmation = { ...small(), version: 2 }
+  await state.ring()
+  await page.locator('#decision-form .notice').waitFor()
+  t.equal(await field.inputValue(), 'Alice <b>', 'also when the page changes')
+
+  await page.reload()
+  const line = page.getByText('Deciding as Alice <b>')
+  t.ok(await line.isVisible())
+  t.equal(await field.count(), 0)
+  const reason = page.getByRole('textbox', { name: 'Reason' })
+  await reason.fill('because')
+  const before = Math.round((await reason.boundingBox())!.y)
+  shown.confirmation = { ...small(), version: 3 }
+  await state.ring()
+  await page.locator('#decision-form .notice').waitFor()
+  t.ok(await line.isVisible())
+  t.equal(Math.round((await reason.boundingBox())!.y), before, 'and nothing has moved')
+  await page.getByRole('button', { name: 'Change' }).click()
+  t.equal(await page.evaluate('document.activeElement.id'), 'your-name')
+  await page.keyboard.type('Bob')
+  await page.getByRole('radio', { name: 'Deny' }).check()
+  await page.getByRole('button', { name: 'Send decision' }).click()
+  t.equal((await posted('/named')).fields.get('name'), 'Bob')
+
+  const wrong = { kind: 'problem', text: 'Not this name.', field: 'your-name' } as const
+  const refused = { form: { ...form, name: 'system:x' } }
+  site.pages.set('/misnamed', confirmationPage(pageOf(small(), { ...openForm, decision: refused, message: wrong })))
+  await page.evaluate("localStorage.setItem('holdpoint.name', 'system:x')")
+  await page.goto(`${site.url}/misnamed`)
+  t.ok(await field.isVisible(), 'one that was refused is asked for')
+  t.equal(await page.evaluate('document.activeElement.id'), 'your-name')
+  t.equal(await page.evaluate("localStorage.getItem('holdpoint.name')"), null, 'and is not remembered')
+  await state.end(page)
 })
 
 browserTest('the keyboard alone reaches the form and sends it', async (t) => {

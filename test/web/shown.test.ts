@@ -263,7 +263,7 @@ browserTest('twenty hostile texts, none of which makes the page longer than its 
     // Eight lines of the page for each of them.
     t.ok(more <= 4 * 8 * 24, `${name} in four places: ${more} more pixels`)
     const ends = await page
-      .locator('.description, .key, .string, dd')
+      .locator('.asked > :first-child dd, .description, .key, .string')
       .evaluateAll((all: any[]) =>
         all.slice(0, 4).map((element) => element.textContent.replace('"', '').at(-1) as string),
       )

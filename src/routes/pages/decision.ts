@@ -43,7 +43,8 @@ export function readDecision(
   }
   const name = givenName.safeParse(fields.name ?? '')
   if (!name.success) {
-    return refuse('invalid_choice', `${name.error.issues[0]!.message}. Nothing was decided.`)
+    const sentence = `${name.error.issues[0]!.message}. Nothing was decided.`
+    return refuse('invalid_choice', sentence, { field: 'your-name' })
   }
   // Where nobody has to show who they are, they say it; everyone else is known.
   const approver = { by: by.kind === 'anyone' ? { ...by, name: nameOr(name.data, by.name) } : by, comment: null }
@@ -70,5 +71,6 @@ export function problemWith({ refused, sentence, extra }: Refusal, typed: string
   if (refused === 'reason_required') {
     return { kind, field: 'reason', text: 'The reason is missing, and the rule wants one. Nothing was decided.' }
   }
-  return { kind, text: sentence, ...(extra.field === 'reason' ? { field: 'reason' } : {}) }
+  const { field } = extra
+  return { kind, text: sentence, ...(field === 'reason' || field === 'your-name' ? { field } : {}) }
 }

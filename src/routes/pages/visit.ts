@@ -8,7 +8,9 @@ import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
 import { problemWithVoter } from '../../core/vote.js'
 import type { Decided, Decision } from '../../service/decide.js'
 import type { Authority } from '../../service/settle.js'
+import { StoreUnavailable } from '../../store/store.js'
 import { recordedApproval } from '../../web/approvals.js'
+import type { Next } from '../../web/confirmation-page.js'
 import type { Api } from '../api.js'
 import { granted, problemOf, problems } from '../errors.js'
 import { hold, whenGone } from '../wait.js'
@@ -34,6 +36,8 @@ export interface Visitor {
 }
 
 const longestPollMs = 60_000
+/** Among how many of those that end soonest the next one for somebody is looked for. */
+const maxLooked = 20
 
 /** `visitorOf` answers null for a reader who has to sign in first. */
 export function visitRoutes(
@@ -82,15 +86,34 @@ export function visitRoutes(
     return granted(await service.find(id, caller)).confirmation
   }
 
+  /** The next to expire on which they can decide; for who only looks, the next to expire. Null: nobody can tell. */
+  async function nextFor({ id, by, mayDecide }: Visitor, base: string): Promise<Next | null> {
+    const isFor = (one: Confirmation) =>
+      one.id !== id &&
+      one.status === 'pending' &&
+      (!mayDecide || problemWithVoter(one, { by, verdict: 'deny' }) === null)
+    try {
+      const { items, next: more } = await service.listPending(maxLooked, null)
+      const next = items.find(isFor)
+      if (next === undefined) return more === null ? 'nothing' : null
+      return { action: next.action, requester: next.requester, url: `${base}/view/${next.id}` }
+    } catch (error) {
+      // What came of this one is told, also while that of others is in doubt.
+      if (error instanceof StoreUnavailable) return null
+      throw error
+    }
+  }
+
   /** With a refusal: why a decision was not taken, and what was entered with it. */
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    { path, by, obstacle, isSignedIn }: Visitor,
+    visitor: Visitor,
     confirmation: Confirmation,
     refusal: Refusal | null = null,
     entered: Fields = {},
   ): Promise<FastifyReply> {
+    const { path, by, obstacle, isSignedIn } = visitor
     const isOver = confirmation.status !== 'pending'
     const problemWithVote = (verdict: Verdict) =>
       isOver ? null : (problemWithVoter(confirmation, { by, verdict })?.sentence ?? null)
@@ -113,6 +136,8 @@ export function visitRoutes(
     }
     const said = done === null ? null : { kind: 'done' as const, text: done }
     const mayList = isSignedIn || service.openMode.isOpen()
+    const base = baseOf(request)
+    const isDone = isOver || why !== null
     const page = await render({
       ...frameOf(request, reply, isVerified(by) ? textOf(by) : null, isSignedIn),
       confirmation,
@@ -122,7 +147,8 @@ export function visitRoutes(
       draft: { reason, typed },
       stateUrl: isOver ? null : `${path}/state`,
       signInUrl: mayList || done !== null ? null : signInUrl(`/view/${confirmation.id}`),
-      backUrl: mayList ? `${baseOf(request)}/` : null,
+      backUrl: mayList ? `${base}/` : null,
+      next: mayList && isDone ? await nextFor(visitor, base) : null,
     })
     return send(reply, page)
   }

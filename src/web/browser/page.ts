@@ -15,6 +15,7 @@
     form = document.querySelector<HTMLFormElement>('#decision-form')
     startTimers()
     markRequired()
+    dispatchEvent(new Event('holdpoint:shown'))
   }
 
   function say(text: string): void {
@@ -121,17 +122,23 @@
 
   function headingInSight(fresh: HTMLElement): [Element, Element] | null {
     const headings = [...main.querySelectorAll('h1, h2')]
-    const index = headings.findLastIndex((one) => top(one) < innerHeight / 2)
-    const heading = headings[index]
-    const other = fresh.querySelectorAll('h1, h2')[index]
-    return heading === undefined || other === undefined ? null : [heading, other]
+    const passed = headings.filter((one) => top(one) < innerHeight / 2)
+    for (const heading of passed.reverse()) {
+      const index = headings.indexOf(heading)
+      const other = heading.id ? counterpart(heading, fresh) : fresh.querySelectorAll('h1, h2')[index]
+      if (other) return [heading, other]
+    }
+    return null
   }
 
   function copyFolds(fresh: HTMLElement): void {
-    const folds = [...main.querySelectorAll('details')]
-    for (const [index, one] of [...fresh.querySelectorAll('details')].entries()) {
+    // What was asked for is the same in both.
+    const folds = [...main.querySelectorAll<HTMLDetailsElement>('.request details')]
+    for (const [index, one] of [...fresh.querySelectorAll<HTMLDetailsElement>('.request details')].entries()) {
       one.open = folds[index]?.open ?? one.open
     }
+    const facts = fresh.querySelector<HTMLDetailsElement>('#facts')
+    if (facts !== null) facts.open = main.querySelector<HTMLDetailsElement>('#facts')?.open ?? false
   }
 
   /** The cursor can be put back only when the field is on the page. */
@@ -176,6 +183,42 @@
     notice.textContent = text
     ;(form ?? main).prepend(notice)
     say(text)
+  }
+
+  // Times as the reader's own clock has them, with UTC beside.
+  const wallClock = new Intl.DateTimeFormat('en', {
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+  const { timeZone } = wallClock.resolvedOptions()
+
+  function wallTime(at: Date): { day: string; time: string } {
+    const parts = Object.fromEntries(wallClock.formatToParts(at).map(({ type, value }) => [type, value]))
+    const { year, month, day, hour, minute, second } = parts
+    return { day: `${year}-${month}-${day}`, time: `${hour}:${minute}:${second}` }
+  }
+
+  function onOneLine(text: string): HTMLElement {
+    const span = document.createElement('span')
+    span.textContent = text
+    return span
+  }
+
+  function localise(): void {
+    for (const element of document.querySelectorAll<HTMLTimeElement>('time:not([data-utc])')) {
+      const at = new Date(element.dateTime)
+      const [utcDay, utcTime] = [at.toISOString().slice(0, 10), at.toISOString().slice(11, 19)]
+      const { day, time } = wallTime(at)
+      element.dataset.utc = element.textContent
+      if (day === utcDay && time === utcTime) continue
+      const utc = `${day === utcDay ? '' : `${utcDay} `}${utcTime} UTC`
+      element.replaceChildren(onOneLine(`${day} ${time}`), ` ${timeZone} (`, onOneLine(utc), ')')
+    }
   }
 
   // Time left, by how much of it the page was sent with: the clock of this device may be wrong.
@@ -294,6 +337,7 @@
     }
   }
 
+  addEventListener('holdpoint:shown', localise)
   look()
   document.addEventListener('change', markRequired)
   void follow()

@@ -30,6 +30,8 @@
 
   const here = /^\/s\/[0-9a-f]{64}(?=\/)/.exec(location.pathname)?.[0] ?? null
 
+  const isPlace = (text: string) => /^\/s\/[0-9a-f]{64}$/.test(text)
+
   /** Another place is taken over only where somebody has just signed in: a page that leads here must not replace it. */
   function atPlace(place: string): void {
     kept.tab?.removeItem(goingKey)
@@ -51,7 +53,7 @@
     const place = kept.always?.getItem(placeKey) ?? null
     if (place === null) return
     // Gone to, and back again without having seen it: going once more would be for ever.
-    const isGood = /^\/s\/[0-9a-f]{64}$/.test(place) && kept.tab?.getItem(goingKey) !== place && (await asks(place))
+    const isGood = isPlace(place) && kept.tab?.getItem(goingKey) !== place && (await asks(place))
     if (isGood === null) return
     if (!isGood) {
       kept.tab?.removeItem(goingKey)
@@ -75,12 +77,67 @@
     }
   }
 
+  /** A link of a message belongs to whoever it was sent to; whoever is signed in here may rather decide as that. */
+  async function atLink(): Promise<void> {
+    const place = kept.always?.getItem(placeKey) ?? null
+    if (place === null || !isPlace(place) || (await asks(place)) !== true) return
+    offerPlace(place)
+    addEventListener('holdpoint:shown', () => offerPlace(place))
+  }
+
+  function offerPlace(place: string): void {
+    const id = document.querySelector<HTMLElement>('[data-confirmation]')?.dataset.confirmation
+    if (id === undefined || document.querySelector('.own-place') !== null) return
+    const link = document.createElement('a')
+    link.href = `${place}/view/${encodeURIComponent(id)}`
+    link.textContent = 'Open it where this browser is signed in'
+    const offer = document.createElement('p')
+    offer.className = 'more own-place'
+    offer.append(link)
+    document.querySelector('#decision .sign-in-instead')?.remove()
+    document.querySelector('#decision h2')?.after(offer)
+  }
+
   const nameKey = 'holdpoint.name'
   const nameField = () => document.querySelector<HTMLInputElement>('#your-name')
+  const keptName = () => kept.always?.getItem(nameKey) ?? ''
+  /** It was given before, and nobody wants to change it here. */
+  let isKnown = keptName().trim() !== ''
 
-  function fillName(): void {
+  /** A name that is known takes one line; one that was refused is asked for again. */
+  function showName(): void {
     const field = nameField()
-    if (field?.value === '') field.value = kept.always?.getItem(nameKey) ?? ''
+    if (field === null) return
+    if (field.getAttribute('aria-invalid') === 'true') {
+      isKnown = false
+      kept.always?.removeItem(nameKey)
+    }
+    if (field.value === '') field.value = keptName()
+    const place = field.closest('.field')!
+    if (isKnown && field.value === keptName() && !place.classList.contains('known')) foldName(field, place)
+  }
+
+  function foldName(field: HTMLInputElement, place: Element): void {
+    const line = document.createElement('p')
+    line.className = 'deciding-as'
+    const words = document.createElement('span')
+    const name = document.createElement('b')
+    name.textContent = field.value
+    words.append('Deciding as ', name)
+    const change = document.createElement('button')
+    change.type = 'button'
+    change.className = 'small'
+    change.textContent = 'Change'
+    change.addEventListener('click', () => {
+      isKnown = false
+      line.remove()
+      place.classList.remove('known')
+      field.focus()
+      field.select()
+    })
+    line.append(words, change)
+    place.append(line)
+    place.classList.add('known')
   }
 
   function rememberName(): void {
@@ -88,13 +145,14 @@
       const field = nameField()
       if (field !== null && target === field) keep(kept.always, nameKey, field.value)
     })
-    fillName()
+    showName()
     // The form comes anew when the page has changed.
-    new MutationObserver(fillName).observe(document.body, { childList: true })
+    addEventListener('holdpoint:shown', showName)
   }
 
   rememberName()
   if (here !== null) atPlace(here)
+  if (location.pathname.startsWith('/link/')) void atLink()
   const form = document.querySelector<HTMLFormElement>('form.sign-in')
   if (form !== null) void atSignIn(form)
 })()

@@ -1220,6 +1220,80 @@ t.test('a link in the database is a hash: after a restart the message still lead
   t.same(denied?.resolution?.by, { kind: 'link', recipient: { kind: 'person', name: 'olga' } })
 })
 
+const nextIn = ({ body }: Page) => /class="next more">\s*<a href="([^"]+)"/.exec(body)?.[1] ?? null
+const nothingElse = /Nothing else waits for you\./
+
+t.test('after a decision the next one is one tap away: the one that ends first', async (t) => {
+  const { browser, olga, paul, bot, path, audrey } = await served(t)
+  const ask = async (more: object) => (await bot('POST', '/confirm', { ...asked, ...more })).body.id as string
+  const late = await ask({ details: { n: 1 }, timeout_seconds: 900 })
+  const soon = await ask({ action: 'x<b>', details: { n: 2 }, timeout_seconds: 60 })
+  await browser.signIn(olga)
+  t.equal(nextIn(await browser.get(path)), null, 'not while there is something to decide')
+  await browser.send(path, { verdict: 'deny' })
+  const after = await browser.get(path)
+  t.equal(nextIn(after), `/view/${soon}`)
+  t.match(after.body, /Next: <code translate="no"><bdi dir="ltr">x&lt;b&gt;<\/bdi><\/code>, asked by/)
+  await browser.send(`/view/${soon}`, { verdict: 'deny' })
+  t.equal(nextIn(await browser.get(`/view/${soon}`)), `/view/${late}`)
+  await paul('POST', `/confirm/${late}/deny`)
+  for (const one of [path, `/view/${late}`]) t.match((await browser.get(one)).body, nothingElse)
+  await browser.signIn(audrey)
+  const waiting = await ask({ details: { n: 3 } })
+  t.equal(nextIn(await browser.get(path)), `/view/${waiting}`, 'who only looks is shown what comes next, too')
+})
+
+t.test('the next one is one on which the reader can decide', async (t) => {
+  const { browser, root, paul, bot, path } = await served(t, { rules: twoApprovals })
+  await browser.signIn(root)
+  const own = (await root('POST', '/confirm', { ...asked, timeout_seconds: 60 })).body.id
+  const voted = (await bot('POST', '/confirm', { ...asked, details: { n: 1 }, timeout_seconds: 100 })).body.id
+  await root('POST', `/confirm/${voted}/approve`)
+  t.equal(nextIn(await browser.get(`/view/${voted}`)), path, 'neither their own, nor one that they have voted on')
+  t.equal(nextIn(await browser.get(`/view/${own}`)), path)
+  await browser.send(path, { verdict: 'approve' })
+  t.match((await browser.get(path)).body, nothingElse)
+  await browser.signIn(paul)
+  t.equal(nextIn(await browser.get(`/view/${own}`)), null, 'somebody else has still to decide this one')
+  await browser.send(`/view/${own}`, { verdict: 'approve' })
+  t.equal(nextIn(await browser.get(`/view/${own}`)), `/view/${voted}`)
+})
+
+t.test('whoever comes by a link is not told what else waits, but in open mode', async (t) => {
+  const { link, bot, ...built } = await linked(t)
+  await bot('POST', '/confirm', { ...asked, details: { n: 1 } })
+  const browser = browse(built)
+  await browser.send(link, { verdict: 'deny' })
+  const page = await browser.get(link)
+  t.match(page.body, /Denied/)
+  t.equal(nextIn(page), null)
+  t.notMatch(page.body, nothingElse)
+
+  const open = await build(t)
+  const first = (await open.submit()).body.id
+  const second = (await open.submit({ details: { n: 2 } })).body.id
+  const anyone = browse(open)
+  await anyone.send(`/view/${first}`, { verdict: 'deny', name: 'Alice' })
+  t.equal(nextIn(await anyone.get(`/view/${first}`)), `/view/${second}`)
+  await anyone.send(`/view/${second}`, { verdict: 'deny' })
+  t.match((await anyone.get(`/view/${second}`)).body, nothingElse)
+})
+
+t.test(
+  'looking for the next one reads as little, however much waits, and never claims that nothing does',
+  async (t) => {
+    const { browser, root, bot, path } = await served(t, { config: { rateLimit: 1000, openLimit: 0 } })
+    await browser.signIn(root)
+    for (let n = 0; n < 21; n++) await root('POST', '/confirm', { ...asked, details: { n }, timeout_seconds: 60 })
+    await browser.send(path, { verdict: 'deny' })
+    const page = await browser.get(path)
+    t.equal(nextIn(page), null, 'none of the twenty that end first is for them')
+    t.notMatch(page.body, nothingElse, 'and there are more')
+    const soonest = (await bot('POST', '/confirm', { ...asked, action: 'other', timeout_seconds: 30 })).body.id
+    t.equal(nextIn(await browser.get(path)), `/view/${soonest}`)
+  },
+)
+
 t.test('a few large requests do not crowd the others out of the list', async (t) => {
   const { call, submit } = await build(t, { config: { rateLimit: 1000 } })
   const large = 'x'.repeat(400_000)
