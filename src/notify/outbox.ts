@@ -190,7 +190,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         const delivery = all.find((one) => one.channel === name)
         if (confirmation === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
-        if (delivery.version !== version && result.kind !== 'sent') return 'settled'
+        if (delivery.version !== version && (result.kind !== 'sent' || delivery.state === 'sent')) return 'settled'
         return store.commit(carrier.after(confirmation, all, delivery, result, clock.now(), random()))
       })
     }

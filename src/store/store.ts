@@ -116,9 +116,10 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-/** A delivery whose time has come, and when its confirmation was submitted. */
+/** A delivery whose time has come, and how long its confirmation lives. */
 export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
   createdAt: number
+  deadline: number
 }
 
 /** Whose turn it is, and what has no room. */
@@ -273,6 +274,7 @@ export interface Deliveries {
   claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
   /** When the channel's next delivery is due, or its lease over, after `time`. */
   nextDue(channel: ChannelName, time: number): Promise<number | undefined>
+  /** How many messages and callbacks are still to be sent. */
   countUndelivered(): Promise<number>
 }
 

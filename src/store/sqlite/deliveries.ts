@@ -18,7 +18,8 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
         WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
       )
       .pluck(),
-    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt
+    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt,
+        deadline
       FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id
       WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
         AND destination NOT IN (SELECT value FROM json_each(@except))
@@ -33,7 +34,9 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
         'SELECT leased_until FROM deliveries WHERE channel = ? AND leased_until > ? ORDER BY leased_until LIMIT 1',
       )
       .pluck(),
-    countUndelivered: db.prepare('SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL').pluck(),
+    countUndelivered: db
+      .prepare("SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL AND channel <> 'log'")
+      .pluck(),
   }
   /** The shares of a channel that have something queued, once round, this one last. */
   function* sharesAfter(channel: ChannelName, last: string): Generator<string> {
