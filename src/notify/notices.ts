@@ -26,9 +26,9 @@ export function tellBy({ createdAt, deadline }: Life): number {
   return createdAt + Math.min(patienceMs, Math.floor((deadline - createdAt) * patiencePart))
 }
 
-/** A chat that is busy is waited for until then; beyond that, the next one is told meanwhile. */
-export function isWorthWaiting(life: Life, until: number): boolean {
-  return until <= tellBy(life)
+/** A chat that is busy is waited for until then; beyond that, the next one is told meanwhile, as long as there is one. */
+export function isWorthWaiting(notice: Life & { isInLog: boolean }, until: number): boolean {
+  return notice.isInLog || until <= tellBy(notice)
 }
 
 /** Hands the confirmation to the first channel: a chat, behind which stands the log, or the log itself. */
@@ -90,7 +90,8 @@ export function afterNotice(
     for (const other of all) if (other.nextAt !== null && other.channel !== delivery.channel) supersede(other)
     return change
   }
-  const waits = result.kind === 'busy' && isWorthWaiting(confirmation, now + result.retryAfterMs)
+  const isInLog = logOf(all)?.state === 'sent'
+  const waits = result.kind === 'busy' && isWorthWaiting({ ...confirmation, isInLog }, now + result.retryAfterMs)
   const following = isOver || waits ? undefined : nextInLine(delivery.channel, all, order)
   if (following === 'log') {
     const { writes, events } = tellLog(confirmation, logOf(all), now)

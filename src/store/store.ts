@@ -116,10 +116,11 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-/** A delivery whose time has come, and how long its confirmation lives. */
+/** A delivery whose time has come, how long its confirmation lives, and whether the log was told of it. */
 export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
   createdAt: number
   deadline: number
+  isInLog: boolean
 }
 
 /** Whose turn it is, and what has no room. */

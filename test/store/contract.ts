@@ -585,7 +585,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
     t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
-      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000 },
+      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)

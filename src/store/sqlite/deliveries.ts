@@ -19,7 +19,8 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
       )
       .pluck(),
     due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt,
-        deadline
+        deadline, EXISTS (SELECT 1 FROM deliveries AS log
+          WHERE log.confirmation_id = id AND log.channel = 'log' AND log.state = 'sent') AS isInLog
       FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id
       WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
         AND destination NOT IN (SELECT value FROM json_each(@except))
@@ -50,7 +51,12 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
     of: read((id: string) => (sql.of.all(id) as SqlValue[][]).map((row) => table.read(row))),
     due: read((channel: ChannelName, now: number, limit: number, { after, fullShares, fullDestinations }: Turn) => {
       const except = JSON.stringify(fullDestinations)
-      const ofShare = (share: string, limit: number) => sql.due.all({ channel, share, now, except, limit }) as Due[]
+      const ofShare = (share: string, limit: number) => {
+        const rows = sql.due.all({ channel, share, now, except, limit }) as (Omit<Due, 'isInLog'> & {
+          isInLog: number
+        })[]
+        return rows.map((row): Due => ({ ...row, isInLog: row.isInLog === 1 }))
+      }
       const firsts: Due[] = []
       for (const share of sharesAfter(channel, after)) {
         if (!fullShares.includes(share)) firsts.push(...ofShare(share, 1))
