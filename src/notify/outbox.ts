@@ -169,8 +169,9 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
 
     async function deliver(claimed: Claimed, health: Health): Promise<void> {
       const confirmation = await persist(() => store.confirmations.get(claimed.confirmationId))
+      if (confirmation === undefined) return
       // Between taking it up and sending it nothing more begins once the service stops.
-      if (confirmation === undefined || stopped) return
+      if (stopped) return release(claimed)
       const now = clock.now()
       const skip = carrier.isMoot(confirmation, now)
         ? { kind: 'skipped' as const, until: null, error: 'resolved' }
@@ -179,9 +180,17 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       if (skip !== undefined && !carrier.isPatient) return record(claimed, skip)
       const outcome = await carrier.send(confirmation, { baseUrl, now, stop: stopping.signal })
       // Called off: nothing was learnt, and the next start takes it up again.
-      if (stopping.signal.aborted && outcome.kind === 'failed') return
+      if (stopping.signal.aborted && outcome.kind === 'failed') return release(claimed)
       if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
       await record(claimed, outcome)
+    }
+
+    /** If the database does not take it, the lease ends with its time, or with the next opening. */
+    async function release(claimed: Claimed): Promise<void> {
+      await orLater(async () => {
+        await store.deliveries.release(name, [claimed])
+        return undefined
+      })
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */

@@ -273,6 +273,8 @@ export interface Deliveries {
    * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
   claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
+  /** Ends leases of which no use was made, so that others need not wait for their end. */
+  release(channel: ChannelName, claimed: Claimed[]): Promise<void>
   /** When the channel's next delivery is due, or its lease over, after `time`. */
   nextDue(channel: ChannelName, time: number): Promise<number | undefined>
   /** How many messages and callbacks are still to be sent. */

@@ -636,6 +636,11 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
     t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 2 }])
+    t.same(await due(), ['c1'], 'who had an earlier lease ends none')
+    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 3 }])
+    t.same(await due(), ['c2', 'c1'], 'nor what was given back')
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(

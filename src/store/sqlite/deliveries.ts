@@ -6,7 +6,7 @@ import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
 import { read } from './reading.js'
 
-export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'> {
+export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release'> {
   const sql = {
     of: db.prepare(`SELECT ${table.columns()} FROM deliveries WHERE confirmation_id = ?`).raw(),
     firstShare: db
