@@ -75,7 +75,15 @@ function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrie
 
 /** Told when no chat was in time. Its line follows the commit: see log-channel.ts. */
 function carryToLog(order: ChannelName[]): Carrier {
-  return { ...carryNotices(order), name: 'log', isLoud: false, send: () => Promise.resolve({ kind: 'sent' }) }
+  // Only commits take time here, and those that come together share one.
+  const widths = { width: 64, widthEach: 64, widthOfShare: 64 }
+  return {
+    ...carryNotices(order),
+    ...widths,
+    name: 'log',
+    isLoud: false,
+    send: () => Promise.resolve({ kind: 'sent' }),
+  }
 }
 
 function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | 'send'> {
