@@ -14,7 +14,7 @@ import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
-import { carryCallbacks, carryChats, type Ways } from './notify/carrier.js'
+import { carryAll, carryCallbacks, type Ways } from './notify/carrier.js'
 import { createDiscord } from './notify/discord.js'
 import { announceInLog } from './notify/log-channel.js'
 import type { Channel } from './notify/notifier.js'
@@ -105,7 +105,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     store,
     clock,
     carriers: [
-      ...carryChats(chats, ways),
+      ...carryAll(chats, ways),
       // Without a secret, what is to be called back waits for a start with one.
       ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],

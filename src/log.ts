@@ -117,6 +117,8 @@ function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
   if (type === 'rejected' || type === 'unreported') return 'warn'
   if (event.type === 'notify_failed' && via === 'callback' && event.data.state === 'failed') return 'warn'
   if (type === 'notified') return via === 'log' ? 'debug' : 'info'
+  // The log channel says it, as an error.
+  if (event.type === 'expired' && event.data.told_at === null) return 'debug'
   return quiet.has(type) ? 'debug' : 'info'
 }
 

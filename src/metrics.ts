@@ -36,6 +36,12 @@ export const metrics = {
     labels: ['outcome', 'channel'],
     help: 'Resolved confirmations, by outcome and by the channel they were resolved through.',
   },
+  untold: {
+    name: 'holdpoint_expired_untold_total',
+    type: 'counter',
+    labels: [],
+    help: 'Confirmations that expired before anyone was told.',
+  },
   latency: {
     name: 'holdpoint_decision_latency_seconds',
     type: 'histogram',
@@ -120,6 +126,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   const gauge = (metric: Metric & { type: 'gauge' }) => new Gauge(options(metric))
   const submissions = counter(metrics.submissions)
   const decisions = counter(metrics.decisions)
+  const untold = counter(metrics.untold)
   const latency = new Histogram({ ...options(metrics.latency), buckets: latencyBuckets })
   const deliveries = counter(metrics.deliveries)
   const executions = counter(metrics.executions)
@@ -170,6 +177,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
         executions.inc({ outcome: event.data.execution })
         return
     }
+    if (event.type === 'expired' && event.data.told_at === null) untold.inc()
     if (isOutcome(event.type)) decisions.inc({ outcome: event.type, channel: event.via })
     if (event.type !== 'approved' && event.type !== 'denied') return
     for (const write of writes) {

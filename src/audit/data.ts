@@ -87,7 +87,8 @@ export interface EventData {
   auto_approved: Ended & { grant_id: string }
   approved: Ended & Tally
   denied: Ended & Tally
-  expired: Ended
+  /** `told_at` is null where nobody was told. */
+  expired: Ended & { told_at: number | null }
   cancelled: Ended
   claimed: Executed
   lapsed: Executed

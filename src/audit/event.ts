@@ -19,7 +19,7 @@ export const events = {
   auto_approved: 'A whitelist entry covered it.',
   approved: 'A person approved, and nobody else is needed.',
   denied: 'A person denied.',
-  expired: 'Nobody answered in time.',
+  expired: 'Nobody answered in time. Where `told_at` in the data is null, nobody was told, either.',
   cancelled: 'The agent withdrew it, or a restore ended it.',
   claimed: 'The agent passed the last gate, and acts.',
   lapsed: 'An approval was not claimed in time. It is no longer good.',
@@ -169,7 +169,10 @@ export function executed({ id, action, digest, execution }: Executed, { actor, a
 /** What time alone, or a restore, made of a confirmation. */
 export function overdue(confirmation: Refused | Executed, at: number, actor: Actor = system('timeout')): NewEvent {
   if (confirmation.execution !== null) return executed(confirmation, { actor, at, via: 'system' })
-  return { type: confirmation.status === 'cancelled' ? 'cancelled' : 'expired', ...ended(confirmation, at) }
+  if (confirmation.status === 'cancelled') return cancelled(confirmation, at)
+  const { data, ...common } = ended(confirmation, at)
+  const { toldAt } = confirmation
+  return { type: 'expired', ...common, data: { ...data, told_at: toldAt === null ? null : toldAt / 1000 } }
 }
 
 export function rateLimited(

@@ -36,6 +36,7 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     onBehalfOf: submission.onBehalfOf,
     terms,
     votes: [],
+    toldAt: null,
     status: 'pending',
     resolution: null,
     execution: null,

@@ -154,6 +154,8 @@ interface ConfirmationFields extends Submission {
   share: string
   terms: Terms
   votes: Vote[]
+  /** When a person was first told, in a chat or the log, before it ended; null: nobody was. The deliveries say it. */
+  toldAt: number | null
 }
 
 export interface Pending extends ConfirmationFields {

@@ -44,26 +44,23 @@ export interface Ways {
   linkTo(confirmation: Confirmation, channel: ChannelName): Promise<string | null>
 }
 
-/** A lane for every chat, in the order in which they are tried, and for those that are no longer in the settings. */
-export function carryChats(chats: Channel[], ways: Ways): Carrier[] {
+/**
+ * A lane for every chat, in the order in which they are tried, for those that are no longer in the settings, and for the log
+ * behind them.
+ */
+export function carryAll(chats: Channel[], ways: Ways): Carrier[] {
   const order = chats.map(({ name }) => name)
-  return chatNames.map((name) =>
-    carryNotices(chats.find((chat) => chat.name === name) ?? missingChat(name), order, ways),
+  const ofChats = chatNames.map((name) =>
+    carryToChat(chats.find((chat) => chat.name === name) ?? missingChat(name), order, ways),
   )
+  return [...ofChats, carryToLog(order)]
 }
 
-function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carrier {
+function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrier {
   return {
+    ...carryNotices(order),
     name: channel.name,
-    // Enough that a slow answer does not hold up the rest.
-    width: 4,
-    widthEach: 4,
-    // The turns suffice: a chat answers all alike.
-    widthOfShare: 4,
     isLoud: true,
-    isPatient: false,
-    isWorthWaiting,
-    isMoot: (confirmation, now) => asOf(confirmation, now).status !== 'pending',
     async send(confirmation, { baseUrl, stop }) {
       const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } =
         confirmation
@@ -73,6 +70,32 @@ function carryNotices(channel: Channel, order: ChannelName[], ways: Ways): Carri
       const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(confirmation, channel.name) }
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },
+  }
+}
+
+/** Told when no chat was in time. Its line follows the commit: see log-channel.ts. */
+function carryToLog(order: ChannelName[]): Carrier {
+  // Only commits take time here, and those that come together share one.
+  const widths = { width: 64, widthEach: 64, widthOfShare: 64 }
+  return {
+    ...carryNotices(order),
+    ...widths,
+    name: 'log',
+    isLoud: false,
+    send: () => Promise.resolve({ kind: 'sent' }),
+  }
+}
+
+function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | 'send'> {
+  return {
+    // Enough that a slow answer does not hold up the rest.
+    width: 4,
+    widthEach: 4,
+    // The turns suffice: a chat answers all alike.
+    widthOfShare: 4,
+    isPatient: false,
+    isWorthWaiting,
+    isMoot: (confirmation, now) => asOf(confirmation, now).status !== 'pending',
     tellsOfDestination: () => true,
     after(confirmation, all, delivery, result, now, random) {
       const notices = all.filter((one) => one.channel !== 'callback')

@@ -11,8 +11,8 @@ export interface Health {
   /** How many sends are under way. */
   underWay: number
   busyUntil: number
-  /** It failed last time. */
-  readonly isSuspect: boolean
+  /** It failed last time, or was busy lately: it is tried with one send before it gets more. */
+  isSuspect(now: number): boolean
   /** Why it is better not tried now, if so. */
   skip(now: number): Skipped | undefined
   learn(outcome: SendOutcome, now: number, random: number): void
@@ -20,6 +20,8 @@ export interface Health {
 
 /** After a refusal that concerns the channel itself, it is left alone this long: many refusals get an address banned. */
 const refusedPauseMs = 30_000
+/** Limits of chats are by the minute: for so long a busy one gets one message at a time, so that few are sent in vain. */
+const busyMemoryMs = 60_000
 
 export function createHealth(name: string, log: HealthLog): Health {
   let failures = 0
@@ -33,10 +35,10 @@ export function createHealth(name: string, log: HealthLog): Health {
 
   return {
     underWay: 0,
-    busyUntil: 0,
+    busyUntil: -Infinity,
 
-    get isSuspect() {
-      return failures > 0
+    isSuspect(now) {
+      return failures > 0 || now < this.busyUntil + busyMemoryMs
     },
 
     skip(now) {

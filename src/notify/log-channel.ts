@@ -1,6 +1,6 @@
 // The log as the last channel: a warning that names the id, the action, what it is about, who asks and where to look. It does
 // not show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is recorded as sent at
-// once, and the line follows its commit.
+// once, and the line follows its commit. So does the error for what expired before anyone was told.
 import type { AuditEvent } from '../audit/event.js'
 import { shortDigest } from '../core/digest.js'
 import type { Confirmation } from '../core/model.js'
@@ -10,23 +10,40 @@ import type { Committed, Store } from '../store/store.js'
 
 type Notified = Extract<AuditEvent, { type: 'notified' }>
 
-export interface WarnLog {
+export interface NoticeLog {
   warn(fields: object, message: string): void
+  error(fields: object, message: string): void
 }
 
 /** More of one text is cut, and says so. */
 const maxShown = 200
 
 /** `hasChats`: there are some that should have taken the message. */
-export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string, hasChats: boolean): void {
+export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => string, hasChats: boolean): void {
   store.onCommit((committed) => {
     for (const event of committed.events) {
+      const confirmation = event.confirmationId === null ? undefined : confirmationIn(committed, event.confirmationId)
+      if (event.type === 'expired' && event.data.told_at === null) sayUntold(confirmation!)
       if (event.type !== 'notified' || event.via !== 'log') continue
-      const confirmation = confirmationIn(committed, event.confirmationId!)
       if (confirmation !== undefined) warn(event, confirmation)
       else void readAndWarn(event)
     }
   })
+
+  /** An expiry is committed with its confirmation. */
+  function sayUntold({ id, action, requester, description, digest }: Confirmation): void {
+    log.error(
+      {
+        id,
+        action: short(action),
+        description: short(description),
+        requester: short(requester),
+        digest: shortDigest(digest),
+      },
+      `expired before anyone was told: ${named(action)}, asked by ${named(requester)}: ` +
+        `${shortQuotedLine(description, maxShown)}; ${id}`,
+    )
+  }
 
   /** When chats had failed before, the confirmation was committed earlier. */
   async function readAndWarn(event: Notified): Promise<void> {
@@ -49,7 +66,7 @@ export function announceInLog(store: Store, log: WarnLog, pagesUrl: () => string
         digest: shortDigest(digest),
         url,
       },
-      `confirmation needed${hasChats ? ', and no chat took the message' : ''}: ` +
+      `confirmation needed${hasChats ? ', and no chat has taken the message' : ''}: ` +
         `${named(action)}, asked by ${named(requester)}${whom}${what}; see and decide it: ${url}`,
     )
   }

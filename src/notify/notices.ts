@@ -1,12 +1,13 @@
-// Where a notice goes: the first chat, then the next one that is left, at last the log (pure).
+// Where a notice goes: the first chat, then the next one that is left, at last the log, while there is time to decide (pure).
 import { attempted, type NewEvent, notified } from '../audit/event.js'
 import { asOf } from '../core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../core/model.js'
 import type { Change, Write } from '../store/store.js'
 import { type DeliveryResult, progressAfter, queue } from './delivery.js'
 
-/** A chat that is busy is waited for this long after the submission; then the next one is told meanwhile. */
+/** Chats have this long to take a message, and no more than a quarter of the time that there is to decide. */
 const patienceMs = 30_000
+const patiencePart = 1 / 4
 
 /** A notice that was tried. */
 export interface Tried {
@@ -18,21 +19,43 @@ export interface Tried {
   order: ChannelName[]
 }
 
-export function isWorthWaiting({ createdAt }: Pick<Confirmation, 'createdAt'>, until: number): boolean {
-  return until <= createdAt + patienceMs
+type Life = Pick<Confirmation, 'createdAt' | 'deadline'>
+
+/** When the log is told, and every chat that was not asked yet, unless somebody was told by then. */
+export function tellBy({ createdAt, deadline }: Life): number {
+  return createdAt + Math.min(patienceMs, Math.floor((deadline - createdAt) * patiencePart))
 }
 
-/** Hands the confirmation to a chat, or to the log, which has no queue: the record of it is the telling. */
-export function announce(
-  confirmation: Confirmation,
-  channel: ChannelName,
-  now: number,
-): { writes: Write[]; events: NewEvent[] } {
-  const queued = queue(confirmation, channel, '', now)
-  const delivery: Delivery = channel === 'log' ? { ...queued, state: 'sent', attempts: 1, nextAt: null } : queued
+/** A chat that is busy is waited for until then; beyond that, the next one is told meanwhile, as long as there is one. */
+export function isWorthWaiting(notice: Life & { isInLog: boolean }, until: number): boolean {
+  return notice.isInLog || until <= tellBy(notice)
+}
+
+/** Hands the confirmation to the first channel: a chat, behind which stands the log, or the log itself. */
+export function announce(confirmation: Confirmation, channel: ChannelName, now: number): Part {
+  if (channel === 'log') return tellLog(confirmation, undefined, now)
+  const fallback = { ...queue(confirmation, 'log', '', now), nextAt: tellBy(confirmation) }
   return {
-    writes: [{ kind: 'delivery', expect: 'absent', record: delivery }],
-    events: channel === 'log' ? [notified(delivery, confirmation)] : [],
+    writes: [ask(confirmation, channel, now), { kind: 'delivery', expect: 'absent', record: fallback }],
+    events: [],
+  }
+}
+
+/** What belongs into a change. */
+type Part = Pick<Change, 'writes'> & { events: NewEvent[] }
+
+function ask(confirmation: Confirmation, chat: ChannelName, now: number): Write {
+  return { kind: 'delivery', expect: 'absent', record: queue(confirmation, chat, '', now) }
+}
+
+/** The log takes everything at once: the record of it is the telling. `known` is what stands there so far. */
+function tellLog(confirmation: Confirmation, known: Delivery | undefined, now: number): Part {
+  const { version, ...queued } = known ?? { ...queue(confirmation, 'log', '', now), version: 0 }
+  const told = { state: 'sent', attempts: 1, nextAt: null, updatedAt: now } as const
+  const record: Delivery = { ...queued, ...told, version: version + 1 }
+  return {
+    writes: [{ kind: 'delivery', expect: known?.version ?? 'absent', record }],
+    events: [notified(record, confirmation)],
   }
 }
 
@@ -52,21 +75,29 @@ export function afterNotice(
     updatedAt: now,
     ...(isOver && result.kind !== 'sent' ? dropped : progressAfter(result, attempts, now, random)),
   }
+  const isLog = delivery.channel === 'log'
   const change: Change = {
     writes: [{ kind: 'delivery', expect: delivery.version, record }],
-    events: [attempted(record, confirmation)],
+    events: [isLog && record.state === 'sent' ? notified(record, confirmation) : attempted(record, confirmation)],
+  }
+  if (result.kind === 'sent' && isLog) {
+    // The log is the last resort: whoever can still be told in a chat is.
+    const unasked = order.filter((chat) => !all.some(({ channel }) => channel === chat))
+    change.writes.push(...unasked.map((chat) => ask(confirmation, chat, now)))
+    return change
   }
   if (result.kind === 'sent') {
     for (const other of all) if (other.nextAt !== null && other.channel !== delivery.channel) supersede(other)
     return change
   }
-  const waits = result.kind === 'busy' && isWorthWaiting(confirmation, now + result.retryAfterMs)
+  const isInLog = logOf(all)?.state === 'sent'
+  const waits = result.kind === 'busy' && isWorthWaiting({ ...confirmation, isInLog }, now + result.retryAfterMs)
   const following = isOver || waits ? undefined : nextInLine(delivery.channel, all, order)
-  if (following !== undefined) {
-    const { writes, events } = announce(confirmation, following, now)
+  if (following === 'log') {
+    const { writes, events } = tellLog(confirmation, logOf(all), now)
     change.writes.push(...writes)
     change.events.push(...events)
-  }
+  } else if (following !== undefined) change.writes.push(ask(confirmation, following, now))
   return change
 
   function supersede(other: Delivery): void {
@@ -78,7 +109,8 @@ export function afterNotice(
       updatedAt: now,
     }
     change.writes.push({ kind: 'delivery', expect: other.version, record: settled })
-    change.events.push(attempted(settled, confirmation))
+    // Nobody tried the log: that it stood ready is no news.
+    if (other.channel !== 'log') change.events.push(attempted(settled, confirmation))
   }
 }
 
@@ -87,10 +119,15 @@ const dropped = { state: 'dropped', nextAt: null, error: 'resolved before it cou
 
 /** Who was not told yet, further down; nobody while a later chat still has it in hand. */
 function nextInLine(channel: ChannelName, all: Delivery[], order: ChannelName[]): ChannelName | undefined {
-  for (const next of [...order.slice(order.indexOf(channel) + 1), 'log' as const]) {
+  for (const next of order.slice(order.indexOf(channel) + 1)) {
     const told = all.find((one) => one.channel === next)
     if (told === undefined) return next
     if (told.nextAt !== null || told.state === 'sent') return undefined
   }
-  return undefined
+  const log = logOf(all)
+  return log === undefined || log.nextAt !== null ? 'log' : undefined
+}
+
+function logOf(all: Delivery[]): Delivery | undefined {
+  return all.find(({ channel }) => channel === 'log')
 }

@@ -1,5 +1,6 @@
 // The durable outbox: one lane per channel leases the deliveries that are due, sends them and records what became of each.
 // A crash between sending and recording sends again: at least once, never lost.
+import { setMaxListeners } from 'node:events'
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
 import { type Claimed, type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
@@ -38,6 +39,8 @@ const silent: HealthLog = { info() {}, warn() {} }
 
 export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps): Outbox {
   const stopping = new AbortController()
+  // Every send under way listens to it; Node takes more than ten for a leak.
+  setMaxListeners(0, stopping.signal)
   const lanes = new Map(carriers.map((carrier) => [carrier.name, createLane(carrier)]))
   let baseUrl = ''
   let stopped = false
@@ -89,7 +92,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         if (inFlight.has(one.confirmationId) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
         const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
-        if (waits || health.underWay >= roomOf(health) || isShareFull(one.share)) continue
+        if (waits || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
         const place = { health, share: one.share }
         count(place, 1)
         lastServed = one.share
@@ -123,12 +126,11 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     function isFull(health: Health, now: number): boolean {
-      return health.underWay >= roomOf(health) || (carrier.isPatient && health.skip(now) !== undefined)
+      return health.underWay >= roomOf(health, now) || (carrier.isPatient && health.skip(now) !== undefined)
     }
 
-    /** A destination that failed last time is tried with one send before it gets more. */
-    function roomOf(health: Health): number {
-      return health.isSuspect ? 1 : widthEach
+    function roomOf(health: Health, now: number): number {
+      return health.isSuspect(now) ? 1 : widthEach
     }
 
     function isShareFull(share: string): boolean {
@@ -167,8 +169,9 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
 
     async function deliver(claimed: Claimed, health: Health): Promise<void> {
       const confirmation = await persist(() => store.confirmations.get(claimed.confirmationId))
+      if (confirmation === undefined) return
       // Between taking it up and sending it nothing more begins once the service stops.
-      if (confirmation === undefined || stopped) return
+      if (stopped) return release(claimed)
       const now = clock.now()
       const skip = carrier.isMoot(confirmation, now)
         ? { kind: 'skipped' as const, until: null, error: 'resolved' }
@@ -177,9 +180,17 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       if (skip !== undefined && !carrier.isPatient) return record(claimed, skip)
       const outcome = await carrier.send(confirmation, { baseUrl, now, stop: stopping.signal })
       // Called off: nothing was learnt, and the next start takes it up again.
-      if (stopping.signal.aborted && outcome.kind === 'failed') return
+      if (stopping.signal.aborted && outcome.kind === 'failed') return release(claimed)
       if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
       await record(claimed, outcome)
+    }
+
+    /** If the database does not take it, the lease ends with its time, or with the next opening. */
+    async function release(claimed: Claimed): Promise<void> {
+      await orLater(async () => {
+        await store.deliveries.release(name, [claimed])
+        return undefined
+      })
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
@@ -190,7 +201,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         const delivery = all.find((one) => one.channel === name)
         if (confirmation === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
-        if (delivery.version !== version && result.kind !== 'sent') return 'settled'
+        if (delivery.version !== version && (result.kind !== 'sent' || delivery.state === 'sent')) return 'settled'
         return store.commit(carrier.after(confirmation, all, delivery, result, clock.now(), random()))
       })
     }

@@ -169,6 +169,10 @@ export const confirmation = z
     rule: z.string().meta({ description: 'The rule that governs it.' }),
     digest_required: z.boolean().meta({ description: 'Whether it is claimed only with its digest.' }),
     ...voting,
+    told_at: epoch
+      .nullable()
+      .meta({ description: 'When a person was first told of it; null: nobody was, before it ended.' }),
+    told_at_iso: isoTime.nullable(),
     execution: executionState.nullable().meta({ description: 'What became of an approval; null without one.' }),
     claim_expires_at: epoch.nullable().meta({ description: 'Until when an approval may be claimed.' }),
     claim_expires_at_iso: isoTime.nullable(),
@@ -223,6 +227,8 @@ export const confirmation = z
             remember: null,
           },
         ],
+        told_at: 1767225601,
+        told_at_iso: '2026-01-01T00:00:01.000Z',
         execution: 'unclaimed',
         claim_expires_at: 1767229260,
         claim_expires_at_iso: '2026-01-01T01:01:00.000Z',

@@ -43,6 +43,8 @@ export function confirmationView(confirmation: Confirmation) {
     approvals_needed: confirmation.terms.approvals,
     approvals_given: approvalsGiven(confirmation),
     votes: confirmation.votes.map(voteView),
+    told_at: seconds(confirmation.toldAt),
+    told_at_iso: iso(confirmation.toldAt),
     execution: execution?.state ?? null,
     claim_expires_at: seconds(execution?.claimBy ?? null),
     claim_expires_at_iso: iso(execution?.claimBy ?? null),

@@ -26,7 +26,7 @@ import {
   type Vote,
 } from '../core/model.js'
 import type { Grant } from '../whitelist/grant.js'
-import { changing, describe, fixed } from './table.js'
+import { changing, describe, fixed, found } from './table.js'
 
 export const confirmations = describe<Confirmation>()({
   name: 'confirmations',
@@ -63,6 +63,10 @@ export const confirmations = describe<Confirmation>()({
     report_by: changing(({ execution: e }) => (e !== null && 'reportBy' in e ? e.reportBy : null)),
     reported_at: changing(({ execution: e }) => (e !== null && 'reportedAt' in e ? e.reportedAt : null)),
     report_message: changing(({ execution: e }) => (e !== null && 'message' in e ? e.message : null)),
+    // What went out when it was over told nobody.
+    told_at: found<Confirmation, number>(`(SELECT min(updated_at) FROM deliveries
+      WHERE confirmation_id = confirmations.id AND channel <> 'callback' AND state = 'sent'
+        AND updated_at < confirmations.deadline AND updated_at <= coalesce(confirmations.resolved_at, updated_at))`),
   },
   toRecord: (row) => ({
     id: row.id,
@@ -82,6 +86,7 @@ export const confirmations = describe<Confirmation>()({
     onBehalfOf: row.on_behalf_of,
     terms: row.terms === null ? defaultTerms : toTerms(row.terms),
     votes: row.votes === null ? [] : (JSON.parse(row.votes) as Vote[]),
+    toldAt: row.told_at,
     ...toState(row),
   }),
 })

@@ -116,9 +116,11 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-/** A delivery whose time has come, and when its confirmation was submitted. */
+/** A delivery whose time has come, how long its confirmation lives, and whether the log was told of it. */
 export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
   createdAt: number
+  deadline: number
+  isInLog: boolean
 }
 
 /** Whose turn it is, and what has no room. */
@@ -271,8 +273,11 @@ export interface Deliveries {
    * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
   claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
+  /** Ends leases of which no use was made, so that others need not wait for their end. */
+  release(channel: ChannelName, claimed: Claimed[]): Promise<void>
   /** When the channel's next delivery is due, or its lease over, after `time`. */
   nextDue(channel: ChannelName, time: number): Promise<number | undefined>
+  /** How many messages and callbacks are still to be sent. */
   countUndelivered(): Promise<number>
 }
 

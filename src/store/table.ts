@@ -8,11 +8,13 @@ export interface Column<W, V extends SqlValue = SqlValue> {
   /** What an update sets it to, with a `?` for the value of `updateValue`; null: it is written once. */
   update: string | null
   updateValue: (record: W) => SqlValue
+  /** The expression that is read in place of it; null: it is stored. */
+  found: string | null
 }
 
 /** Written with the record's first version, and never again. */
 export function fixed<W, V extends SqlValue>(value: (record: W) => V): Column<W, V> {
-  return { value, update: null, updateValue: value }
+  return { value, update: null, updateValue: value, found: null }
 }
 
 /** Written with every version; `update` where an update sets it to something else than its value. */
@@ -21,7 +23,12 @@ export function changing<W, V extends SqlValue>(
   update = '?',
   updateValue: (record: W) => SqlValue = value,
 ): Column<W, V> {
-  return { value, update, updateValue }
+  return { value, update, updateValue, found: null }
+}
+
+/** Never written: other records say it, by this expression. */
+export function found<W, V extends SqlValue>(expression: string): Column<W, V | null> {
+  return { value: () => null, update: null, updateValue: () => null, found: expression }
 }
 
 export type RowOf<C> = { [N in keyof C]: C[N] extends Column<never, infer V> ? V : never }
@@ -56,8 +63,9 @@ export function describe<W, R = W>() {
   }): Table<W, R> => {
     const { name, key, more = [], toRecord } = description
     const names = Object.keys(description.columns)
-    const columns = Object.values(description.columns)
-    const updated = names.filter((_, index) => columns[index]!.update !== null)
+    const stored = names.filter((column) => description.columns[column]!.found === null)
+    const columns = stored.map((column) => description.columns[column]!)
+    const updated = stored.filter((_, index) => columns[index]!.update !== null)
     const written = [...updated.map((column) => description.columns[column]!.updateValue), ...key.map(valueOf)]
     const whereKey = key.map((column) => `${column} = ?`).join(' AND ')
 
@@ -67,8 +75,8 @@ export function describe<W, R = W>() {
 
     return {
       name,
-      insert: `INSERT INTO ${name} (${[...names, ...more].join(', ')})
-        VALUES (${[...names, ...more].map(() => '?').join(', ')})`,
+      insert: `INSERT INTO ${name} (${[...stored, ...more].join(', ')})
+        VALUES (${[...stored, ...more].map(() => '?').join(', ')})`,
       insertValues: (record) => columns.map(({ value }) => value(record)),
       update: `UPDATE ${name} SET ${updated.map((column) => `${column} = ${description.columns[column]!.update!}`).join(', ')}
         WHERE ${whereKey}`,
@@ -76,7 +84,8 @@ export function describe<W, R = W>() {
       whereKey,
       keyValues: (record) => key.map((column) => valueOf(column)(record)),
       keySize: key.length,
-      columns: (replaced = {}) => names.map((column) => replaced[column] ?? `${name}.${column}`).join(', '),
+      columns: (replaced = {}) =>
+        names.map((column) => replaced[column] ?? description.columns[column]!.found ?? `${name}.${column}`).join(', '),
       read(row, from = 0) {
         const named: Record<string, SqlValue> = {}
         for (let index = 0; index < names.length; index++) named[names[index]!] = row[from + index]!

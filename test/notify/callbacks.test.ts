@@ -479,6 +479,25 @@ t.test('a retry keeps its time, its id, its body and its count over a restart', 
   t.equal(new Set(receiver.calls.map(idOf)).size, 1)
 })
 
+t.test('a retry does not wait for a clock that was set back across a restart', async (t) => {
+  const first = await withReceiver(t)
+  const { receiver } = first
+  receiver.next(500, 500)
+  await first.submit({ callback_url: receiver.url })
+  await approve(first)
+  await untilCallback(first, 'retrying', 1)
+  await first.clock.advance(5500)
+  await untilCallback(first, 'retrying', 2)
+  await first.stop()
+  const second = await build(t, { dbPath: first.dbPath, clock: manualClock(t0 - 10 * hour), config: settings })
+  const left = pauses[1]!
+  t.equal((await callback(second)).next_attempt_at * 1000, second.clock.now() + left, 'as long as before')
+  await second.clock.advance(left - 1)
+  t.equal(receiver.calls.length, 2)
+  await second.clock.advance(1)
+  await untilCallback(second, 'sent', 3)
+})
+
 t.test('a call that was cut off by a stop is made again, and is no failure', async (t) => {
   const first = await withReceiver(t)
   const { receiver } = first

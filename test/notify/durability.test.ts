@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Delivery } from '../../src/core/model.js'
 import { type Change, type Store, StoreUnavailable } from '../../src/store/store.js'
-import { type Built, build, type BuildOptions, counter, settled, until } from '../support.js'
+import { type Built, build, type BuildOptions, counter, giveKeys, settled, until } from '../support.js'
 import { deliveries, states, untilStates, warnings, withBoth, withTelegram } from './chats.js'
 import { startDiscord } from './fake-discord.js'
 import { refuse as telegramRefuses, tooMany as telegramBusy } from './fake-telegram.js'
@@ -116,6 +116,32 @@ t.test('if the last chat was taken out, the log is told', async (t) => {
   t.equal(warnings(second, /confirmation needed/).length, 1)
 })
 
+t.test('a restart in the middle of a long queue loses nothing, sends nothing twice, and keeps the turns', async (t) => {
+  const first = await withTelegram(t, { config: { rateLimit: 100 } })
+  const { telegram, clock } = first
+  const { hostile, zoe } = await giveKeys(first, { hostile: 'agent', zoe: 'agent' })
+  // Busy, then three messages, then nothing any more.
+  telegram.failNext(telegramBusy(5), Promise.resolve(), Promise.resolve(), Promise.resolve())
+  telegram.failAlways('hang')
+  const ask = async (call: typeof zoe, n: number): Promise<string> =>
+    (await call('POST', '/confirm', { action: 'send_mail', description: `number ${n}` })).body.id
+  const ids: string[] = []
+  for (let n = 0; n < 20; n++) ids.push(await ask(hostile, n))
+  for (let n = 0; n < 3; n++) ids.push(await ask(zoe, n))
+  await until(() => telegram.calls.length > 0)
+  await clock.advance(5000)
+  await until(() => telegram.messages.length === 3 && telegram.calls.length > 4)
+  await first.stop()
+  telegram.failAlways(null)
+  const second = await restart(t, first, telegram.config)
+  await until(() => telegram.messages.length >= 23)
+  await until(async () => (await second.store.deliveries.countUndelivered()) === 0)
+  const told = telegram.messages.map(({ text }) => /ID: (\S+)/.exec(text)![1]!)
+  t.same([...told].sort(), [...ids].sort(), 'each once')
+  const last = telegram.messages.findLastIndex(({ text }) => text.includes('Requester: zoe'))
+  t.ok(last < 3 + 8, `the other agent's third message is number ${last + 1}, with three before the restart`)
+})
+
 // -- trouble with the database -----------------------------------------------------------------------------------------
 
 t.test('while the database cannot take the result, the message is not sent twice', async (t) => {
@@ -221,6 +247,12 @@ t.test('stopping does not wait longer than it may', async (t) => {
   await until(() => built.telegram.calls.length === 1)
   await built.stopSending(1)
   t.match(await deliveries(built), { telegram: { status: 'queued', attempts: 0, error: null } })
+  const turn = { after: '', fullShares: [], fullDestinations: [] }
+  t.match(
+    await built.store.deliveries.due('telegram', built.clock.now(), 10, turn),
+    [{ confirmationId: 'id-0001' }],
+    "what was called off is nobody's any more",
+  )
 })
 
 t.test('stopping just as something falls due does not take it up', async (t) => {

@@ -17,6 +17,8 @@ export interface FakeTelegram extends ChatServer {
   config: { telegramBotToken: string; telegramHomeChannel: string; telegramApiBase: string }
   /** The group becomes a supergroup: the old id is answered with the new one. */
   migrateTo(chat: string): void
+  /** From now on no faster than the real one: a message a second, and in a group twenty a minute. */
+  keepPace(now: () => number): void
 }
 
 const maxText = 4096
@@ -27,6 +29,16 @@ export async function startTelegram(t: Test, firstChat = '-1001'): Promise<FakeT
   const messages: TelegramMessage[] = []
   let chat = firstChat
   let formerChat: string | null = null
+  let clock: (() => number) | null = null
+  /** When the last messages were taken. */
+  const taken: number[] = []
+
+  /** How long it takes no message. */
+  function pauseMs(now: number): number {
+    const second = (taken.at(-1) ?? -Infinity) + 1000
+    const minute = chat.startsWith('-') ? (taken.at(-20) ?? -Infinity) + 60_000 : -Infinity
+    return Math.max(0, Math.max(second, minute) - now)
+  }
 
   function answer({ method, path, body }: Call): Reply {
     const [, token, command] = /^\/bot([^/]+)\/(\w+)$/.exec(path) ?? []
@@ -44,6 +56,9 @@ export async function startTelegram(t: Test, firstChat = '-1001'): Promise<FakeT
     if ('error' in parsed) return refuse(400, `Bad Request: can't parse entities: ${parsed.error}`)
     if (parsed.text.trim() === '') return refuse(400, 'Bad Request: message text is empty')
     if (parsed.text.length > maxText) return refuse(400, 'Bad Request: message is too long')
+    const pause = clock === null ? 0 : pauseMs(clock())
+    if (pause > 0) return tooMany(Math.ceil(pause / 1000))
+    if (clock !== null) taken.push(clock())
     messages.push({ chatId: String(body.chat_id), html: body.text, ...parsed })
     const result = { message_id: messages.length, date: 0, chat: { id: Number(chat) }, text: parsed.text }
     return { status: 200, body: { ok: true, result } }
@@ -60,6 +75,7 @@ export async function startTelegram(t: Test, firstChat = '-1001'): Promise<FakeT
       formerChat = chat
       chat = next
     },
+    keepPace: (now) => void (clock = now),
   }
 }
 

@@ -40,7 +40,7 @@ t.test('where the description cannot be read any more, the line is still written
         return () => {}
       },
     },
-    { warn: (_fields, message) => void lines.push(message) },
+    { warn: (_fields, message) => void lines.push(message), error() {} },
     () => 'http://pages',
     true,
   )
@@ -49,6 +49,6 @@ t.test('where the description cannot be read any more, the line is still written
   tell({ writes: [], quotas: [], events: [{ ...event, data }] })
   await until(() => lines.length > 0)
   t.same(lines, [
-    'confirmation needed, and no chat took the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',
+    'confirmation needed, and no chat has taken the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',
   ])
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { hold, resolve } from '../../src/core/confirmation.js'
 import type { ChannelName, Confirmation, Delivery } from '../../src/core/model.js'
 import { backoff, type DeliveryResult } from '../../src/notify/delivery.js'
-import { afterNotice, announce, isWorthWaiting } from '../../src/notify/notices.js'
+import { afterNotice, announce, isWorthWaiting, tellBy } from '../../src/notify/notices.js'
 import { person } from '../actors.js'
 import { t0 } from '../support.js'
 import { submissionOf } from '../submission.js'
@@ -57,6 +57,7 @@ t.test('a chat is told by being queued, the log by being recorded', async (t) =>
   const chat = announce(pending, 'telegram', t0)
   t.match(chat.writes, [
     { expect: 'absent', record: { channel: 'telegram', state: 'queued', attempts: 0, nextAt: t0 } },
+    { expect: 'absent', record: { channel: 'log', state: 'queued', attempts: 0, nextAt: t0 + 30_000, updatedAt: t0 } },
   ])
   t.same(chat.events, [])
   const log = announce(pending, 'log', t0)
@@ -80,9 +81,24 @@ t.test('the pause doubles from a second to a minute and is spread over its upper
   t.ok(Number.isInteger(backoff(3, 0.123456)), 'a whole number of milliseconds')
 })
 
-t.test('a busy chat is worth waiting for until half a minute after the submission', async (t) => {
-  t.ok(isWorthWaiting(pending, t0 + 30_000))
-  t.notOk(isWorthWaiting(pending, t0 + 30_001))
+const lives: [seconds: number, toldWithinMs: number][] = [
+  [1, 250],
+  [30, 7500],
+  [119, 29_750],
+  [120, 30_000],
+  [3600, 30_000],
+]
+t.test('somebody is told within a quarter of the time there is, and half a minute at most', async (t) => {
+  for (const [seconds, ms] of lives) {
+    t.equal(tellBy({ createdAt: t0, deadline: t0 + seconds * 1000 }), t0 + ms, `${seconds} s`)
+  }
+})
+
+t.test('a busy chat is worth waiting for until then', async (t) => {
+  const notice = { ...pending, isInLog: false }
+  t.ok(isWorthWaiting(notice, t0 + 30_000))
+  t.notOk(isWorthWaiting(notice, t0 + 30_001))
+  t.ok(isWorthWaiting({ ...notice, isInLog: true }, t0 + 30_001), 'and beyond, when nobody else is left')
 })
 
 const queued = delivery('telegram', 'queued')
@@ -159,6 +175,27 @@ const attempts: [name: string, all: Delivery[], attempt: DeliveryResult, states:
     ['notified discord sent', 'notify_failed telegram superseded'],
   ],
   [
+    'the last chat failed: the log is told before its time',
+    [delivery('discord', 'queued'), delivery('telegram', 'failed'), delivery('log', 'queued')],
+    failed,
+    { discord: 'retrying', log: 'sent' },
+    ['notify_failed discord retrying', 'notified log sent'],
+  ],
+  [
+    'sent: the log is superseded, which is no news',
+    [queued, delivery('log', 'queued')],
+    sent,
+    { telegram: 'sent', log: 'superseded' },
+    ['notified telegram sent'],
+  ],
+  [
+    'the log is told: a chat that was not asked is, and one that was goes on',
+    [delivery('log', 'queued'), delivery('telegram', 'retrying', 1)],
+    sent,
+    { log: 'sent', discord: 'queued' },
+    ['notified log sent'],
+  ],
+  [
     'sent although another chat was quicker: both are told',
     [delivery('telegram', 'superseded', 1), delivery('discord', 'sent', 1)],
     sent,
@@ -208,6 +245,7 @@ t.test('once the confirmation is resolved, what was not sent is dropped and nobo
     t.same(states, { telegram: 'dropped' })
     t.match(own, { nextAt: null, error: 'resolved before it could be sent' })
   }
+  t.same(after([delivery('log', 'queued')], skipped(null), { confirmation: approved }).states, { log: 'dropped' })
   t.same(after([queued], failed, { now: pending.deadline }).states, { telegram: 'dropped' }, 'also when it just lapsed')
   t.same(after([queued], sent, { confirmation: approved }).states, { telegram: 'sent' }, 'what went out went out')
 })

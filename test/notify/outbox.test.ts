@@ -210,6 +210,37 @@ t.test('a queue behind a busy Telegram is not waited for longer than half a minu
   await untilStates(built, { telegram: 'superseded', discord: 'sent' }, 'id-0002')
 })
 
+t.test('a chat that was busy gets one message at a time for a minute', async (t) => {
+  const built = await withTelegram(t, { config: { rateLimit: 100 } })
+  const { telegram, clock, submit } = built
+  telegram.failNext(telegramBusy(1))
+  await submit()
+  await untilStates(built, { telegram: 'retrying' })
+  telegram.failAlways('hang')
+  for (let n = 0; n < 10; n++) await submit()
+  await clock.advance(1000)
+  await until(() => telegram.calls.length > 1)
+  await settled()
+  t.equal(telegram.calls.length, 2)
+})
+
+t.test('what is in the log waits for a busy chat in silence', async (t) => {
+  const built = await withTelegram(t, { config: { rateLimit: 100 } })
+  const { telegram, clock, submit } = built
+  telegram.failAlways(telegramBusy(40))
+  for (let n = 0; n < 10; n++) await submit({ timeout_seconds: 3600 })
+  await untilStates(built, { telegram: 'retrying', log: 'sent' }, 'id-0010')
+  const failures = async () => (await story(built)).filter((one) => one.startsWith('notify_failed')).length
+  const before = await failures()
+  for (let n = 1; n <= 5; n++) {
+    const { length } = telegram.calls
+    await clock.advance(40_000)
+    await until(() => telegram.calls.length > length)
+    await until(async () => (await failures()) === before + n)
+  }
+  t.equal(await failures(), before + 5, 'one try for each pause')
+})
+
 t.test('429 on Discord is honoured as well', async (t) => {
   const discord = await startDiscord(t)
   const built = await build(t, { config: discord.config })

@@ -585,7 +585,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
     t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
-      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000 },
+      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
@@ -636,6 +636,11 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
     t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 2 }])
+    t.same(await due(), ['c1'], 'who had an earlier lease ends none')
+    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 3 }])
+    t.same(await due(), ['c2', 'c1'], 'nor what was given back')
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(

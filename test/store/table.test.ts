@@ -2,13 +2,18 @@ import t from 'tap'
 import Database from '../../src/store/sqlite/driver.js'
 import { migrate } from '../../src/store/sqlite/database.js'
 import { events, tables } from '../../src/store/records.js'
-import { changing, describe, fixed } from '../../src/store/table.js'
+import { changing, describe, fixed, found } from '../../src/store/table.js'
 
 interface Note {
   id: string
   version: number
   text: string
   reads: number
+}
+
+interface Pad {
+  id: string
+  notes: number | null
 }
 
 const notes = describe<Note>()({
@@ -46,11 +51,29 @@ t.test('every column of a table is in the description of its record, but for the
   const db = new Database(':memory:')
   t.teardown(() => db.close())
   migrate(db)
-  for (const { name, columns } of [...Object.values(tables), events]) {
+  for (const { name, insert } of [...Object.values(tables), events]) {
     const inTable = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(name) as string[]
-    const described = columns()
+    const described = /\(([^)]*)\)/
+      .exec(insert)![1]!
       .split(', ')
-      .map((column) => column.replace(`${name}.`, ''))
+      .filter((column) => column !== 'seq')
     t.same(described.sort(), inTable.filter((column) => !['arrival', 'seq'].includes(column)).sort(), name)
   }
+})
+
+t.test('what other records say is read with a record, and never written', async (t) => {
+  const db = new Database(':memory:')
+  t.teardown(() => db.close())
+  db.exec('CREATE TABLE pads (id TEXT PRIMARY KEY) STRICT; CREATE TABLE notes (pad TEXT) STRICT')
+  const pads = describe<Pad>()({
+    name: 'pads',
+    key: ['id'],
+    columns: { notes: found<Pad, number>('(SELECT count(*) FROM notes WHERE pad = pads.id)'), id: fixed((p) => p.id) },
+    toRecord: (row) => row,
+  })
+  db.prepare(pads.insert).run(pads.insertValues({ id: 'p1', notes: 7 }))
+  const read = () => pads.read(db.prepare(`SELECT ${pads.columns()} FROM pads`).raw().get() as string[])
+  t.same(read(), { id: 'p1', notes: 0 })
+  db.exec("INSERT INTO notes VALUES ('p1'), ('p2'), ('p1')")
+  t.same(read(), { id: 'p1', notes: 2 })
 })

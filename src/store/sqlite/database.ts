@@ -2,6 +2,7 @@
 import { closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from './driver.js'
+import { lastTime } from './events.js'
 import { isMarked, mark } from './marker.js'
 import { applicationId, migrations } from './migrations.js'
 import { StoreDamaged, StoreRefused } from '../store.js'
@@ -17,7 +18,7 @@ export interface OpenDatabase<T> {
 }
 
 /** `prepare` reads what is needed from the beginning. */
-export function openDatabase<T>(path: string, prepare: (db: Database.Database) => T): OpenDatabase<T> {
+export function openDatabase<T>(path: string, prepare: (db: Database.Database) => T, now: number): OpenDatabase<T> {
   const file = locate(path)
   const lock = takeLock(file)
   let db: Database.Database | undefined
@@ -30,6 +31,7 @@ export function openDatabase<T>(path: string, prepare: (db: Database.Database) =
     migrate(db)
     // The lock says that nobody else is there to hold one.
     db.exec('UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL')
+    followSetback(db, now)
     const hasKeys = (db.prepare('SELECT count(*) FROM keys').pluck().get() as number) > 0
     // Beside a link to the database as well: what is behind the link may be lost with its volume, marker and all.
     const names = [file, ...(isLink(path) ? [path] : [])]
@@ -53,6 +55,13 @@ export function openDatabase<T>(path: string, prepare: (db: Database.Database) =
       lock.close()
     },
   }
+}
+
+/** What is to be tried again after so long waits no longer for a clock that was set back meanwhile. */
+function followSetback(db: Database.Database, now: number): void {
+  const back = (db.prepare(lastTime).pluck().get() as number) - now
+  if (back <= 0) return
+  db.prepare('UPDATE deliveries SET next_at = max(@now, next_at - @back) WHERE next_at > @now').run({ now, back })
 }
 
 /** One name for one file, however it was spelled, so that the lock cannot be walked around. */

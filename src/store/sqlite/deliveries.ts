@@ -6,7 +6,7 @@ import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
 import { read } from './reading.js'
 
-export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'> {
+export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release'> {
   const sql = {
     of: db.prepare(`SELECT ${table.columns()} FROM deliveries WHERE confirmation_id = ?`).raw(),
     firstShare: db
@@ -18,7 +18,9 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
         WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
       )
       .pluck(),
-    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt
+    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt,
+        deadline, EXISTS (SELECT 1 FROM deliveries AS log
+          WHERE log.confirmation_id = id AND log.channel = 'log' AND log.state = 'sent') AS isInLog
       FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id
       WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
         AND destination NOT IN (SELECT value FROM json_each(@except))
@@ -33,7 +35,9 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
         'SELECT leased_until FROM deliveries WHERE channel = ? AND leased_until > ? ORDER BY leased_until LIMIT 1',
       )
       .pluck(),
-    countUndelivered: db.prepare('SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL').pluck(),
+    countUndelivered: db
+      .prepare("SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL AND channel <> 'log'")
+      .pluck(),
   }
   /** The shares of a channel that have something queued, once round, this one last. */
   function* sharesAfter(channel: ChannelName, last: string): Generator<string> {
@@ -47,7 +51,12 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim'>
     of: read((id: string) => (sql.of.all(id) as SqlValue[][]).map((row) => table.read(row))),
     due: read((channel: ChannelName, now: number, limit: number, { after, fullShares, fullDestinations }: Turn) => {
       const except = JSON.stringify(fullDestinations)
-      const ofShare = (share: string, limit: number) => sql.due.all({ channel, share, now, except, limit }) as Due[]
+      const ofShare = (share: string, limit: number) => {
+        const rows = sql.due.all({ channel, share, now, except, limit }) as (Omit<Due, 'isInLog'> & {
+          isInLog: number
+        })[]
+        return rows.map((row): Due => ({ ...row, isInLog: row.isInLog === 1 }))
+      }
       const firsts: Due[] = []
       for (const share of sharesAfter(channel, after)) {
         if (!fullShares.includes(share)) firsts.push(...ofShare(share, 1))

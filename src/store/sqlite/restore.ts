@@ -189,7 +189,7 @@ function begin(db: Database.Database, seq: number, describe: (found: Found) => N
     unclaimed: count("confirmations WHERE execution = 'unclaimed'"),
     grants: count('grants WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)'),
     links: count('links WHERE used_at IS NULL'),
-    unsent: count(`deliveries WHERE ${unsent}`),
+    unsent: count(`deliveries WHERE channel <> 'log' AND ${unsent}`),
   }
   const event = describe(found)
   db.prepare(events.insert).run(events.insertValues(event), seq)

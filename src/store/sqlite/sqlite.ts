@@ -59,7 +59,7 @@ export function openSqliteStore(
 ): Store {
   /** Records of which a failed commit may have written another state than can be read here. */
   const unknown = new Set<string>()
-  const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown))
+  const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown), now())
   const { grants, deliveries, signIn, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
@@ -205,6 +205,9 @@ export function openSqliteStore(
       async claim(channel, confirmationIds, leaseMs) {
         const rows = await run(['claim', channel, leaseMs, confirmationIds])
         return rows.map(([confirmationId, version]) => ({ confirmationId, version }) as Claimed)
+      },
+      async release(channel, claimed) {
+        await run(['release', channel, claimed.map(({ confirmationId, version }) => [confirmationId, version])])
       },
     },
 

@@ -38,6 +38,7 @@ export interface PackedChange {
 export type Task =
   | ['probe']
   | ['claim', channel: string, leaseMs: number, confirmationIds: string[]]
+  | ['release', channel: string, leases: [confirmationId: string, version: number][]]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
 
@@ -101,6 +102,9 @@ export function openWriter(file: string): Writer {
         RETURNING confirmation_id, version`,
       )
       .raw(),
+    release: db.prepare(
+      'UPDATE deliveries SET leased_until = NULL WHERE confirmation_id = ? AND channel = ? AND version = ?',
+    ),
     signIn: db.prepare(signIns.insert),
     signOut: db.prepare('DELETE FROM sign_ins WHERE place_hash = ?'),
     removeEnded: db.prepare('DELETE FROM sign_ins WHERE ends_at <= ?'),
@@ -235,6 +239,9 @@ export function openWriter(file: string): Writer {
         const [, channel, leaseMs, ids] = task
         return { rows: ids.flatMap((id) => sql.claim.all({ channel, id, now, until: now + leaseMs }) as SqlValue[][]) }
       }
+      case 'release':
+        for (const [id, version] of task[2]) sql.release.run(id, task[1], version)
+        return { rows: [] }
       case 'sign_in': {
         const [, values, place, keyId, most] = task
         sql.removeEnded.run(now)
