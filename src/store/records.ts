@@ -86,6 +86,11 @@ export const confirmations = describe<Confirmation>()({
   }),
 })
 
+/** Who has voted on it, as the API writes them. They are rows of their own, by which it is found. */
+export function votersOf({ votes }: Confirmation): string[] {
+  return votes.map(({ by }) => textOf(by))
+}
+
 interface StateRow {
   status: Status
   resolved_by: string

@@ -90,6 +90,8 @@ export interface ConfirmationFilter {
   requester?: string | undefined
   sessionKey?: string | undefined
   resolvedBy?: string | undefined
+  /** Has ever voted on it: also with one vote of several, and with one that counts no more. For the newest first. */
+  votedBy?: string | undefined
   /** Bounds on the creation time: from `since`, before `until`. */
   since?: number | undefined
   until?: number | undefined
@@ -142,11 +144,14 @@ export interface EventFilter {
   action?: string | undefined
   requester?: string | undefined
   sessionKey?: string | undefined
+  /** Bounds on its time: from `since`, before `until`. */
+  since?: number | undefined
+  until?: number | undefined
 }
 
 export interface EventPage {
   events: RecordedEvent[]
-  /** Everything up to this number has been looked at. */
+  /** Up to this number there is nothing more to find. */
   upTo: number
   /** There is more behind that. */
   more: boolean
@@ -287,7 +292,7 @@ export interface SignIns {
 export interface Events {
   /**
    * Events after this number, in order. A page is bounded in events, in bytes (but for its first event) and in what is
-   * looked through to find them.
+   * looked through to find them. What is too old or too new for the filter is passed over, however much that is.
    */
   list(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
   /** The number of the last event; 0 before the first. */

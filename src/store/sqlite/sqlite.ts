@@ -5,7 +5,17 @@ import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
-import { events, idempotency, idempotencyOwner, keys, links, signInLinks, signIns, tables } from '../records.js'
+import {
+  events,
+  idempotency,
+  idempotencyOwner,
+  keys,
+  links,
+  signInLinks,
+  signIns,
+  tables,
+  votersOf,
+} from '../records.js'
 import {
   type Change,
   type Claimed,
@@ -321,6 +331,9 @@ function pack(change: Change): PackedChange {
   for (const write of change.writes) {
     writes.push(packWrite(write))
     if (write.kind === 'person') writes.push(['identities', write.record.name, write.record.identities])
+    if (write.kind === 'confirmation' && write.record.votes.length > 0) {
+      writes.push(['voters', write.record.id, votersOf(write.record)])
+    }
   }
   return {
     writes,

@@ -16,6 +16,7 @@ export type PackedWrite =
   | ['update', Kind, expect: number, SqlValue[]]
   | ['use', grantId: string, count: number]
   | ['identities', person: string, ChatIdentity[]]
+  | ['voters', confirmationId: string, voters: string[]]
 
 export type PackedRequirement =
   | ['before', at: number]
@@ -126,6 +127,8 @@ export function openWriter(file: string): Writer {
     insertEvent: db.prepare(events.insert),
     forgetIdentities: db.prepare('DELETE FROM chat_identities WHERE person = ?'),
     insertIdentity: db.prepare('INSERT INTO chat_identities (channel, id, person) VALUES (?, ?, ?)'),
+    insertVoter: db.prepare(`INSERT OR IGNORE INTO voters (voter, created_at, arrival)
+      SELECT ?, created_at, arrival FROM confirmations WHERE id = ?`),
   }
   const records = Object.fromEntries(
     Object.entries(tables).map(([kind, { name, insert, update, whereKey, keySize }]) => [
@@ -278,6 +281,7 @@ export function openWriter(file: string): Writer {
       case 'insert':
         return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
       case 'identities':
+      case 'voters':
         return true
     }
   }
@@ -368,6 +372,9 @@ export function openWriter(file: string): Writer {
       case 'identities':
         sql.forgetIdentities.run(change[1])
         for (const { channel, id } of change[2]) sql.insertIdentity.run(channel, id, change[1])
+        return
+      case 'voters':
+        for (const voter of change[2]) sql.insertVoter.run(voter, change[1])
         return
     }
   }
