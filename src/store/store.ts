@@ -1,5 +1,5 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
-import type { Key } from '../access/key.js'
+import type { Key, KeyUse } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
@@ -194,6 +194,7 @@ export interface Store {
   people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
   /** Every key there ever was. `read` answers at once, for caches that follow. */
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
+  keyUses: KeyUses
   links: { get(hash: string): Promise<Link | undefined> }
   signInLinks: { get(hash: string): Promise<SignInLink | undefined> }
   signIns: SignIns
@@ -282,6 +283,14 @@ export interface Deliveries {
 }
 
 /** They change nothing that is decided, so there is no event, and followers are not told. */
+export interface KeyUses {
+  /** One for each key that was ever used. */
+  list(): Promise<KeyUse[]>
+  /** Atomic. Of two that are noted of one key, the later stays, whichever comes first. */
+  note(uses: KeyUse[]): Promise<void>
+}
+
+/** The same holds for these. */
 export interface SignIns {
   get(placeHash: string): Promise<SignIn | undefined>
   /** Atomic with removing those that have ended, and the key's oldest beyond this number. */

@@ -1114,6 +1114,24 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.ok(isCommitted(await again.commit(submit('c8'))), 'what is due is no longer pending')
   })
 
+  t.test('of the uses of a key the latest is kept, and outlasts the process', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    t.same(await store.keyUses.list(), [])
+    await store.keyUses.note([
+      { keyId: 'k1', usedAt: 2000 },
+      { keyId: 'k2', usedAt: 1000 },
+    ])
+    await Promise.all([3000, 2500].map((usedAt) => store.keyUses.note([{ keyId: 'k1', usedAt }])))
+    t.equal(await store.events.lastSeq(), 0)
+    await store.close()
+    const uses = (await (await open(t, { place })).keyUses.list()).sort((a, b) => a.usedAt - b.usedAt)
+    t.same(uses, [
+      { keyId: 'k2', usedAt: 1000 },
+      { keyId: 'k1', usedAt: 3000 },
+    ])
+  })
+
   t.test('sign-ins are kept until they end or are ended, the newest of each key', async (t) => {
     let time = 1000
     const place = temporaryFolder(t)

@@ -501,4 +501,8 @@ export const migrations: readonly Migration[] = [
     WHERE size = 1000 AND n >= NEW.n / 1000 * 1000 AND n <= NEW.n;
   END;
   `,
+  `
+  -- When each key was used last, to the minute.
+  CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
 ]

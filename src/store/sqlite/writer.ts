@@ -5,7 +5,7 @@ import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { events, signIns, tables } from '../records.js'
+import { events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -41,6 +41,7 @@ export type Task =
   | ['claim', channel: string, leaseMs: number, confirmationIds: string[]]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
+  | ['key_uses', values: SqlValue[][]]
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from; or why there
@@ -107,6 +108,7 @@ export function openWriter(file: string): Writer {
     removeEnded: db.prepare('DELETE FROM sign_ins WHERE ends_at <= ?'),
     removeOldest: db.prepare(`DELETE FROM sign_ins WHERE key_id = @keyId AND place_hash NOT IN (
       SELECT place_hash FROM sign_ins WHERE key_id = @keyId ORDER BY place_hash = @place DESC, created_at DESC LIMIT @most)`),
+    useKey: db.prepare(`${keyUses.insert} ON CONFLICT DO UPDATE SET used_at = max(used_at, excluded.used_at)`),
     anyKey: db.prepare('SELECT 1 FROM keys LIMIT 1').pluck(),
     keyLive: db
       .prepare('SELECT 1 FROM keys WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)')
@@ -247,6 +249,9 @@ export function openWriter(file: string): Writer {
       }
       case 'sign_out':
         sql.signOut.run(task[1])
+        return { rows: [] }
+      case 'key_uses':
+        for (const values of task[1]) sql.useKey.run(values)
         return { rows: [] }
     }
   }
