@@ -15,16 +15,16 @@ import { granted } from './errors.js'
 import * as requests from './requests.js'
 import { iso, seconds } from './view.js'
 
-const notForAnyone = refuse(
-  'forbidden',
-  "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'npx holdpoint people set'.",
-)
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }
 
-/** `pagesUrl` is where people open the pages. */
-export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () => string): void {
+/** `pagesUrl` is where people open the pages; `namePerson` the command that says who is who. */
+export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () => string, namePerson: string): void {
   const { people, signIns } = service
+  const notForAnyone = refuse(
+    'forbidden',
+    `While there is no key, nobody can say over HTTP who is who. Make a key first, or say it by command: ${namePerson}`,
+  )
 
   /** Who is who outlasts open mode, so it is not for anyone to say. */
   async function assertIsVerified(request: FastifyRequest): Promise<void> {

@@ -299,5 +299,5 @@ function isSame(a: ChatIdentity, b: ChatIdentity): boolean {
 }
 
 function unknownKey(id: string): Refusal {
-  return refuse('not_found', `There is no key ${id}; 'npx holdpoint keys list' shows those there are.`)
+  return refuse('not_found', `There is no key ${id}; GET /keys lists those there are.`)
 }

@@ -68,7 +68,7 @@ t.test('what was long ago costs nothing to somebody who asks for what was lately
   }
   t.ok(
     work.every((rows) => rows <= 2100),
-    `${work} rows`,
+    `${work.join()} rows`,
   )
 })
 
