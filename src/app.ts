@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
-import { mayBeOpen } from './access/open-mode.js'
+import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
 import { type Clock, systemClock } from './clock.js'
 import type { Config } from './config/schemas.js'
 import type { Recipient } from './core/actor.js'
@@ -20,6 +20,7 @@ import { announceInLog } from './notify/log-channel.js'
 import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
+import { type NameCommand, plainCommand } from './program.js'
 import {
   type Api,
   beginAnswers,
@@ -61,6 +62,8 @@ export interface Deps {
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance?: () => string
   rules?: LoadedRules | null
+  /** How whoever runs it calls the program. */
+  nameCommand?: NameCommand
 }
 
 export interface Holdpoint {
@@ -84,7 +87,7 @@ const requestTimeoutMs = 30_000
 
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
-  const { chance = () => randomBytes(48).toString('hex') } = deps
+  const { chance = () => randomBytes(48).toString('hex'), nameCommand = plainCommand } = deps
   const chats = configuredChats(config)
   const { problemWith: problemWithCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
@@ -167,7 +170,9 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   )
   takeTurns(app, service.turnstile)
   const local = new WeakSet<IncomingMessage>()
-  const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
+  // Where others can reach it, nobody without a key is told where the database is.
+  const makeKey = isOnlyHere(config) ? nameCommand('keys add --name NAME --role admin') : null
+  const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed, makeKey)
 
   const backlog = createBacklog()
   limitBacklog(app, backlog)
@@ -186,7 +191,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
-  keyRoutes(app, service, auth, () => pagesUrl)
+  keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
   await pageRoutes(app, { service, auth, backlog, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',

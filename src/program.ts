@@ -14,15 +14,21 @@ export interface Start {
 /** `npx holdpoint`, `holdpoint`, or what always works: node and the whole path. */
 export function callOf({ script, folder, cwd, path }: Start): string {
   const place = dirname(script)
-  // What npx fetched, or linked to the clone it was called in.
-  if (place.split(sep).includes('_npx')) return 'npx holdpoint'
-  if (place.endsWith(join('node_modules', '.bin'))) {
+  if (place.split(sep).includes('_npx')) {
+    // What npx fetched, or linked to the clone it was called in.
+    if (resolve(folder).split(sep).includes('_npx') || isWithin(folder, cwd)) return 'npx holdpoint'
+  } else if (place.endsWith(join('node_modules', '.bin'))) {
     // From elsewhere npx would find another package, or none.
     if (isWithin(dirname(dirname(place)), cwd)) return 'npx holdpoint'
   } else if (basename(script).replace(/\.(cmd|exe)$/i, '') === 'holdpoint') {
     if (path.split(delimiter).some((one) => one !== '' && resolve(cwd, one) === place)) return 'holdpoint'
   } else if (resolve(folder) === resolve(cwd)) return 'npx holdpoint'
   return `node ${quote(script)}`
+}
+
+/** The same for a log, which is read in another shell, in whatever folder that is. */
+export function callElsewhere(start: Start): string {
+  return callOf({ ...start, cwd: sep })
 }
 
 function isWithin(folder: string, path: string): boolean {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { resolve } from 'node:path'
 import { buildApp } from './app.js'
-import { isLoopback, makesFirstKey } from './access/open-mode.js'
+import { isLoopback, isOnlyHere, makesFirstKey } from './access/open-mode.js'
 import { systemClock } from './clock.js'
 import type { Config } from './config/schemas.js'
 import { system } from './core/actor.js'
@@ -39,6 +39,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
     clock,
     log,
     rules,
+    nameCommand,
   }).catch(refuse)
   const { expired, pending, undelivered } = await service.start().catch(refuse)
   const listening = await listen(app, config).catch(async (error: unknown) => {
@@ -108,10 +109,10 @@ function sayLeft({ pending, expired, unsent }: Record<'pending' | 'expired' | 'u
   ].join(', ')
 }
 
-function sayOpen({ publicUrl }: Config, log: Logger, advice: string): void {
-  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) {
+function sayOpen(config: Config, log: Logger, advice: string): void {
+  if (!isOnlyHere(config)) {
     log.warn(
-      { auth: 'open', publicUrl },
+      { auth: 'open', publicUrl: config.publicUrl },
       `it is open: there is no key yet, so everyone whom the public URL leads here may approve; ${advice}`,
     )
   } else

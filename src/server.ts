@@ -2,18 +2,19 @@
 // The process: what was asked for, from flags and environment. Nothing else reads process.env.
 import { fileURLToPath } from 'node:url'
 import { ConfigProblems, readCommandLine } from './command.js'
-import { callOf, createCommands, type NameCommand, plainCommand } from './program.js'
+import { callElsewhere, callOf, createCommands, type NameCommand, plainCommand } from './program.js'
 
 /** Set once it is known which database is meant. */
 let nameCommand: NameCommand = plainCommand
 
 async function main(argv: string[]): Promise<void> {
-  const call = callOf({
+  const start = {
     script: process.argv[1]!,
     folder: fileURLToPath(new URL('../..', import.meta.url)),
     cwd: process.cwd(),
     path: process.env.PATH ?? '',
-  })
+  }
+  const call = callOf(start)
   // Only now, each of these: a caller for help does not wait for the rest to load.
   const line = readCommandLine(argv)
   if (line.command === 'help') {
@@ -29,17 +30,17 @@ async function main(argv: string[]): Promise<void> {
     return
   }
   const { readInvocation } = await import('./invocation.js')
-  const { defaultDatabase } = await import('./config/sources.js')
+  const { usualDatabase } = await import('./config/sources.js')
   const invocation = readInvocation(argv, process.env)
   if (invocation.command !== 'carry-out' && invocation.command !== 'serve') return
   const { config } = invocation
-  nameCommand = createCommands(call, config.dbPath, defaultDatabase())
+  nameCommand = createCommands(call, config.dbPath, usualDatabase())
   if (invocation.command === 'carry-out') {
     const { carryOut } = await import('./cli/dispatch.js')
     process.exitCode = await carryOut(invocation.given, config, undefined, nameCommand)
   } else {
     const { serve } = await import('./serve.js')
-    await serve(config, invocation.warnings, nameCommand)
+    await serve(config, invocation.warnings, createCommands(callElsewhere(start), config.dbPath, usualDatabase()))
   }
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { callOf, createCommands, quote, type Start } from '../src/program.js'
+import { callElsewhere, callOf, createCommands, quote, type Start } from '../src/program.js'
 
 const clone: Start = {
   script: '/home/ann/holdpoint/dist/src/server.js',
@@ -15,10 +15,14 @@ t.test('the program is named as it can be called where it was started', async (t
     folder: '/srv/app/node_modules/holdpoint/',
     script: '/srv/app/node_modules/.bin/holdpoint',
   }
+  const linked = { ...clone, script: '/home/ann/.npm/_npx/72/node_modules/.bin/holdpoint' }
+  const fetched = { ...linked, folder: '/home/ann/.npm/_npx/72/node_modules/holdpoint/' }
   for (const [why, start, call] of [
     ['npm start, or node dist/src/server.js, in the clone', clone, 'npx holdpoint'],
     ['from another folder', { ...clone, cwd: '/home/ann' }, 'node /home/ann/holdpoint/dist/src/server.js'],
-    ['npx in the clone', { ...clone, script: '/home/ann/.npm/_npx/72/node_modules/.bin/holdpoint' }, 'npx holdpoint'],
+    ['npx in the clone', linked, 'npx holdpoint'],
+    ['npx below the clone', { ...linked, cwd: '/home/ann/holdpoint/docs' }, 'npx holdpoint'],
+    ['npx from the registry', { ...fetched, cwd: '/' }, 'npx holdpoint'],
     ['npx in the project that has it', { ...installed, cwd: '/srv/app' }, 'npx holdpoint'],
     ['npx further down', { ...installed, cwd: '/srv/app/deploy' }, 'npx holdpoint'],
     ['.bin from elsewhere', { ...installed, cwd: '/srv/apple' }, 'node /srv/app/node_modules/.bin/holdpoint'],
@@ -32,6 +36,15 @@ t.test('the program is named as it can be called where it was started', async (t
     ],
   ] as const) {
     t.equal(callOf(start), call, why)
+  }
+  for (const [why, start, call] of [
+    ['npm start', clone, 'node /home/ann/holdpoint/dist/src/server.js'],
+    ['npx in the clone', linked, 'node /home/ann/.npm/_npx/72/node_modules/.bin/holdpoint'],
+    ['npx from the registry', fetched, 'npx holdpoint'],
+    ['npx in the project', { ...installed, cwd: '/srv/app' }, 'node /srv/app/node_modules/.bin/holdpoint'],
+    ['on the PATH', { ...clone, script: '/usr/local/bin/holdpoint' }, 'holdpoint'],
+  ] as const) {
+    t.equal(callElsewhere(start), call, `${why}, for another shell`)
   }
 })
 

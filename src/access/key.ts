@@ -17,6 +17,12 @@ export interface Key {
   replacedBy: string | null
 }
 
+/** When a key was used last. */
+export interface KeyUse {
+  keyId: string
+  usedAt: number
+}
+
 /** A key as its owner keeps it: a prefix that scanners for secrets know, the key's id, and 256 bits of chance. */
 const keyPattern = /^hpk_([0-9a-f]{12})_[0-9a-f]{64}$/
 

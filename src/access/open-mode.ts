@@ -25,6 +25,11 @@ export function makesFirstKey({ host, auth }: Exposure): boolean {
   return auth === 'auto' && !isLoopback(host)
 }
 
+/** Whether nobody but this machine's users is meant to reach it. */
+export function isOnlyHere({ host, publicUrl }: { host: string; publicUrl?: string | undefined }): boolean {
+  return isLoopback(host) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname))
+}
+
 export type OpenMode = ReturnType<typeof createOpenMode>
 
 /** `hadKeys`: at the start there was a key, or there had been one that is lost. `hasKeys`: there is one now. */

@@ -181,8 +181,9 @@ function showKeys(
     key.state,
     key.created_at_iso,
     key.revoked_at_iso ?? key.expires_at_iso ?? '',
+    key.last_used_at_iso ?? 'never',
   ])
-  print(table(['ID', 'NAME', 'ROLE', 'STATE', 'CREATED', 'ENDS'], rows))
+  print(table(['ID', 'NAME', 'ROLE', 'STATE', 'CREATED', 'ENDS', 'LAST USED'], rows))
 }
 
 function showPeople({ print }: Output, answer: PersonList, isJson: boolean): void {

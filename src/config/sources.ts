@@ -1,5 +1,5 @@
 // Where the value of each setting comes from: flags over environment over file over defaults.
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { readConfigFile } from './config-file.js'
 import { type Config, schemas } from './schemas.js'
@@ -39,8 +39,18 @@ function derived(key: Key, env: Env): string | undefined {
 }
 
 /** The database when nothing says which. */
-export function defaultDatabase(hermesHome = join(homedir(), '.hermes')): string {
+function defaultDatabase(hermesHome = join(homedir(), '.hermes')): string {
   return join(hermesHome, 'confirmation_audit.db')
+}
+
+/** The one that another shell of this user means: what this one's environment says may be this one's alone. */
+export function usualDatabase(): string {
+  try {
+    return defaultDatabase(join(userInfo().homedir, '.hermes'))
+  } catch {
+    // Containers may run as a user whom no list names.
+    return defaultDatabase()
+  }
 }
 
 /** An empty variable counts as not set. */

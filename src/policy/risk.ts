@@ -47,6 +47,9 @@ export interface TimeoutBounds {
   max: number
 }
 
+/** No rule allows a longer wait. It may grow, but not shrink: what is on record relies on it. */
+export const longestTimeoutSeconds = 604_800
+
 export const defaultTimeout: TimeoutBounds = { default: 300, min: 30, max: 3600 }
 
 /** The wait an agent asked for, within bounds; null, which is no number, means the default. */

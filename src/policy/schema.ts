@@ -7,10 +7,10 @@ import { isExact } from './glob.js'
 import { isPlain, plainWords } from './name.js'
 import { closed, describe, explain, mapOf, maxName, names, text, truth, whole } from './parts.js'
 import { comparedName } from './policy.js'
+import { longestTimeoutSeconds } from './risk.js'
 import { whenSchema } from './when.js'
 
 const maxApprovals = 10
-const maxTimeout = 604_800
 const maxSeconds = 31_536_000
 /** A rule's name stands in every record that it governs. */
 export const maxRuleName = 200
@@ -72,11 +72,11 @@ const approvals = z.union(
   { error: notApprovals },
 )
 
-const notTimeout = `must be a whole number from 1 to ${maxTimeout}, or \`{ default, min, max }\``
-const seconds = whole(1, maxTimeout).optional()
+const notTimeout = `must be a whole number from 1 to ${longestTimeoutSeconds}, or \`{ default, min, max }\``
+const seconds = whole(1, longestTimeoutSeconds).optional()
 const timeout = z.union(
   [
-    whole(1, maxTimeout, notTimeout),
+    whole(1, longestTimeoutSeconds, notTimeout),
     closed('part of `timeout`', { default: seconds, min: seconds, max: seconds }, notTimeout)
       .superRefine(({ default: usual, min, max }, context) => {
         const say = (message: string) => context.addIssue({ code: 'custom', message })

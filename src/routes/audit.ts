@@ -20,8 +20,9 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       },
     },
     async ({ query, caller }) => {
-      const { status, session_key, resolved_by, resolved_since, resolved_until, limit, cursor, ...filter } = query
-      const names = { statuses: status, sessionKey: session_key, resolvedBy: resolved_by }
+      const { status, session_key, resolved_by, voted_by, resolved_since, resolved_until, limit, cursor, ...filter } =
+        query
+      const names = { statuses: status, sessionKey: session_key, resolvedBy: resolved_by, votedBy: voted_by }
       const wanted = { ...filter, ...names, resolvedSince: resolved_since, resolvedUntil: resolved_until }
       const page = await service.list(wanted, 'newest', limit, cursors.read(cursor, 'audit', caller))
       const entries = page.items.map(confirmationView)

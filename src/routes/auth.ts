@@ -21,10 +21,6 @@ declare module 'fastify' {
   }
 }
 
-/** To a caller before there is a key, or after all were lost with the database. */
-export const noKeyYet =
-  "This service asks for a key, and it has none: whoever runs it makes one with 'npx holdpoint keys add --name NAME --role admin'."
-
 /** By which way an attempt came, and on which confirmation, where the path does not tell. */
 interface Target {
   via: Via
@@ -32,6 +28,8 @@ interface Target {
 }
 
 export interface Auth {
+  /** To a caller before there is a key, or after all were lost with the database. */
+  noKeyYet: string
   /** Throws if the key with which the request came has gone meanwhile: for requests that were held. */
   assertStillGood(request: FastifyRequest): void
   isStillGood(request: FastifyRequest): boolean
@@ -43,13 +41,20 @@ export interface Auth {
   reject(request: FastifyRequest, refusal: Refusal, actor: Actor, target?: Target): Promise<never>
 }
 
-/** `isLocal` tells what came through the database's own socket; `onLimited` is told of what is refused unseen. */
+/**
+ * `isLocal` tells what came through the database's own socket; `onLimited` is told of what is refused unseen. `makeKey` is
+ * the command that makes a key; null: it is for those alone who read the log.
+ */
 export function authenticate(
   app: Api,
   service: Service,
   isLocal: (raw: IncomingMessage) => boolean,
   onLimited: () => void,
+  makeKey: string | null,
 ): Auth {
+  const noKeyYet = `This service asks for a key, and it has none: whoever runs it makes one${
+    makeKey === null ? '. Its log says how.' : `: ${makeKey}`
+  }`
   const { people, openMode } = service
   app.decorateRequest('caller')
   app.decorateRequest('keyId', null)
@@ -122,6 +127,7 @@ export function authenticate(
   }
 
   return {
+    noKeyYet,
     signIn,
     note,
     reject,

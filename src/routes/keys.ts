@@ -15,16 +15,16 @@ import { granted } from './errors.js'
 import * as requests from './requests.js'
 import { iso, seconds } from './view.js'
 
-const notForAnyone = refuse(
-  'forbidden',
-  "While there is no key, nobody can say over HTTP who is who. Make a key first, or use 'npx holdpoint people set'.",
-)
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }
 
-/** `pagesUrl` is where people open the pages. */
-export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () => string): void {
+/** `pagesUrl` is where people open the pages; `namePerson` the command that says who is who. */
+export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () => string, namePerson: string): void {
   const { people, signIns } = service
+  const notForAnyone = refuse(
+    'forbidden',
+    `While there is no key, nobody can say over HTTP who is who. Make a key first, or say it by command: ${namePerson}`,
+  )
 
   /** Who is who outlasts open mode, so it is not for anyone to say. */
   async function assertIsVerified(request: FastifyRequest): Promise<void> {
@@ -43,7 +43,8 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
       },
     },
     async () => {
-      const keys = people.keys().map((key) => keyView(key, service.now()))
+      const uses = await service.lastUses()
+      const keys = people.keys().map((key) => keyView(key, service.now(), uses))
       return { count: keys.length, keys }
     },
   )
@@ -68,7 +69,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
       const asked = { name, role, expiresInMs, chatIds: { telegram, discord } }
       const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
-      return reply.code(201).send({ ...keyView(key, service.now()), key: secret })
+      return reply.code(201).send({ ...keyView(key, service.now(), neverUsed), key: secret })
     },
   )
 
@@ -89,9 +90,11 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
     },
     async ({ params, body, caller }, reply) => {
       const overlapMs = (body?.overlap_seconds ?? requests.usualOverlapSeconds) * 1000
+      // Before the new key is made, which is shown this once: what fails now loses nothing.
+      const uses = await service.lastUses()
       const { key, secret, old } = granted(await people.rotateKey(params.id, overlapMs, byOf(caller)))
       const now = service.now()
-      return reply.code(201).send({ ...keyView(key, now), key: secret, replaces: keyView(old, now) })
+      return reply.code(201).send({ ...keyView(key, now, neverUsed), key: secret, replaces: keyView(old, now, uses) })
     },
   )
 
@@ -135,8 +138,9 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
       },
     },
     async ({ params, caller }) => {
+      const uses = await service.lastUses()
       const { key } = granted(await people.revokeKey(params.id, byOf(caller)))
-      return keyView(key, service.now())
+      return keyView(key, service.now(), uses)
     },
   )
 
@@ -187,7 +191,10 @@ function byOf(caller: Caller): By {
   return { actor, via: actor.kind === 'local' ? 'local' : 'http', authority: authorityOf(caller) }
 }
 
-function keyView(key: Key, now: number) {
+const neverUsed: ReadonlyMap<string, number> = new Map()
+
+function keyView(key: Key, now: number, uses: ReadonlyMap<string, number>) {
+  const lastUsedAt = uses.get(key.id) ?? null
   return {
     id: key.id,
     name: key.person,
@@ -201,6 +208,8 @@ function keyView(key: Key, now: number) {
     revoked_at: seconds(key.revokedAt),
     revoked_at_iso: iso(key.revokedAt),
     replaced_by: key.replacedBy,
+    last_used_at: seconds(lastUsedAt),
+    last_used_at_iso: iso(lastUsedAt),
   }
 }
 

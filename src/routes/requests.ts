@@ -479,6 +479,9 @@ export const listQuery = queryObject({
 export const auditQuery = listQuery.extend({
   requester: once('requester').optional(),
   resolved_by: once('resolved_by').optional(),
+  voted_by: once('voted_by')
+    .optional()
+    .meta({ description: 'Who approved or denied it, as `by` of the votes says it: also with one vote of several.' }),
   since: time('since').optional(),
   until: time('until').optional(),
   resolved_since: time('resolved_since').optional(),
@@ -509,19 +512,23 @@ const eventFilters = {
   action: once('action').optional(),
   requester: once('requester').optional(),
   session_key: once('session_key').optional(),
+  since: time('since').optional(),
 }
 
 export const eventsQuery = queryObject({
   after: after.meta({ type: 'integer', minimum: 0, default: 0 }),
   limit,
   ...eventFilters,
+  until: time('until').optional(),
 })
 
 export const followQuery = queryObject({
   after: after.meta({
     type: 'integer',
     minimum: 0,
-    description: 'Begin after this event, 0 with the first; left out, with the next that happens. The header wins.',
+    description:
+      'Begin after this event, 0 with the first; left out, with the first from `since` on, or the next that happens. The ' +
+      'header wins.',
   }),
   ...eventFilters,
 })

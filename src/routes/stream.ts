@@ -86,7 +86,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
     },
     async ({ query, headers, caller }, reply) => {
       const { after: asked, ...filters } = query
-      const place = lastEventId(headers) ?? asked
+      // Since a time is all that happened from then on, and what happens next.
+      const place = lastEventId(headers) ?? asked ?? (filters.since === undefined ? undefined : 0)
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
       if (filters.confirmation_id !== undefined) assertHeld(service, backlog, reply, caller)

@@ -9,7 +9,7 @@ import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
-import type { followQuery } from './requests.js'
+import type { eventsQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
   const { resolution, execution } = confirmation
@@ -195,7 +195,7 @@ export function eventView(event: RecordedEvent) {
 }
 
 export function eventFilter(query: EventQuery): EventFilter {
-  const { type, confirmation_id, actor, channel, action, requester, session_key } = query
+  const { type, confirmation_id, actor, channel, action, requester, session_key, since, until } = query
   return {
     types: type,
     confirmationId: confirmation_id,
@@ -204,10 +204,12 @@ export function eventFilter(query: EventQuery): EventFilter {
     action,
     requester,
     sessionKey: session_key,
+    since,
+    until,
   }
 }
 
-type EventQuery = Omit<z.output<typeof followQuery>, 'after'>
+type EventQuery = Omit<z.output<typeof eventsQuery>, 'after' | 'limit'>
 
 export function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000

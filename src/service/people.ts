@@ -40,8 +40,17 @@ export interface By {
 
 export type People = ReturnType<typeof createPeople>
 
-/** `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: it may be in open mode. */
-export function createPeople(desk: Desk, clock: Clock, chance: () => string, mayBeOpen: boolean) {
+/**
+ * `chance` gives 256 bits and more as hexadecimal digits. `mayBeOpen`: it may be in open mode. `noteUse` is told of each
+ * key that somebody shows and that is good.
+ */
+export function createPeople(
+  desk: Desk,
+  clock: Clock,
+  chance: () => string,
+  mayBeOpen: boolean,
+  noteUse: (keyId: string) => void,
+) {
   const { store } = desk
   const cached = {
     people: new Map<string, Person>(),
@@ -94,7 +103,9 @@ export function createPeople(desk: Desk, clock: Clock, chance: () => string, may
   function holderOf(secret: string): KeyHolder | null {
     const key = current().keys.get(readKeyId(secret) ?? '')
     const isRight = timingSafeEqual(Buffer.from(hashSecret(secret)), Buffer.from(key?.hash ?? hashSecret('')))
-    return key !== undefined && isRight ? holder(key) : null
+    const found = key !== undefined && isRight ? holder(key) : null
+    if (found !== null) noteUse(found.keyId)
+    return found
   }
 
   function holder(key: Key): KeyHolder | null {
@@ -288,5 +299,5 @@ function isSame(a: ChatIdentity, b: ChatIdentity): boolean {
 }
 
 function unknownKey(id: string): Refusal {
-  return refuse('not_found', `There is no key ${id}; 'npx holdpoint keys list' shows those there are.`)
+  return refuse('not_found', `There is no key ${id}; GET /keys lists those there are.`)
 }

@@ -46,7 +46,7 @@ export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chanc
       ...grants.map((grant) => commit(store, endGrant(grant, now))),
       ...lost.map((key) => commit(store, endKey(key, now))),
     ])
-    const people = createPeople({ store, budget: createBudget(store, clock) }, clock, chance, false)
+    const people = createPeople({ store, budget: createBudget(store, clock) }, clock, chance, false, () => {})
     await people.start()
     const isClosed = replaced.hadKeys || people.hasKeys()
     const isShut = isClosed && !people.keys().some((key) => stateOf(key, now) === 'live')

@@ -17,6 +17,7 @@ import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
+import { createKeyUses, type KeyUses } from './key-uses.js'
 import { createLinks } from './links.js'
 import { createPeople, type People } from './people.js'
 import { createPresent } from './present.js'
@@ -89,6 +90,8 @@ export interface Service {
 
   // Who there is.
   people: People
+  /** When each key was used last. */
+  lastUses: KeyUses['read']
   openMode: OpenMode
   /** The token of a new link, once its hash is on disk. */
   makeLink(confirmation: Confirmation, recipient: Recipient, channel: ChannelName): Promise<string>
@@ -139,10 +142,11 @@ export function createService(deps: ServiceDeps): Service {
   const desk = { store, budget }
   const watch = createWatch(store, clock)
   const present = createPresent(store, clock)
-  const people = createPeople(desk, clock, chance, deps.mayBeOpen)
+  const keyUses = createKeyUses(store, clock)
+  const people = createPeople(desk, clock, chance, deps.mayBeOpen, keyUses.note)
   const { openMode } = people
   const { counted } = openMode
-  const { start: startSweeping, stop, sweep, settleOverdue } = createSweep(store, clock, counted)
+  const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = createSweep(store, clock, counted)
   const grants = createGrants(desk, clock, newId, () => policy, openMode)
   const hide = createHide(clock, budget)
 
@@ -171,9 +175,10 @@ export function createService(deps: ServiceDeps): Service {
     lastSeq: () => store.events.lastSeq(),
 
     people,
+    lastUses: keyUses.read,
     openMode,
     ...createLinks(store, clock, chance),
-    signIns: createSignIns(desk, clock, chance, people),
+    signIns: createSignIns(desk, clock, chance, people, keyUses.note),
     async recordRefusal(refusal, { id, actor, via }, about, who) {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null
       const attempt = { actor, via, confirmationId, at: clock.now() }
@@ -189,7 +194,10 @@ export function createService(deps: ServiceDeps): Service {
       return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
     },
     startPeople,
-    stop,
+    async stop() {
+      await stopSweeping()
+      await keyUses.stop()
+    },
     release: () => watch.stop(),
     async useRules(loaded) {
       await recordRules(loaded)

@@ -21,12 +21,13 @@ export interface FoundLink {
 
 const another = 'Ask for another one, or sign in with a key.'
 
-/** `chance` gives 256 bits and more as hexadecimal digits. */
+/** `chance` gives 256 bits and more as hexadecimal digits. `noteUse` is told of each key that is used by one. */
 export function createSignIns(
   desk: Desk,
   clock: Clock,
   chance: () => string,
   people: Pick<People, 'holderOfKey' | 'keys'>,
+  noteUse: (keyId: string) => void,
 ) {
   const { store } = desk
   const process = chance().slice(0, 64)
@@ -85,7 +86,7 @@ export function createSignIns(
 
     /** Spends the link, of many at once for one. Answers whose key it is. */
     async useLink(token: string): Promise<{ key: Key } | Refusal> {
-      return settle<{ key: Key }>(desk, null, async () => {
+      const used = await settle<{ key: Key }>(desk, null, async () => {
         const found = await findLink(token)
         if (isRefusal(found)) return { answer: found }
         const { link, key } = found
@@ -104,6 +105,8 @@ export function createSignIns(
           },
         }
       })
+      if (!isRefusal(used)) noteUse(used.key.id)
+      return used
     },
 
     /** A new one: its place in the paths, and the secret for its cookie. `isSecure`: it came by https. */
@@ -125,7 +128,9 @@ export function createSignIns(
     async holderOf(place: string, secret: string, isSecure: boolean): Promise<KeyHolder | null> {
       const found = await store.signIns.get(hashSecret(place))
       if (found === undefined || !isGood(found, hashSecret(secret), markOf(isSecure), clock.now())) return null
-      return people.holderOfKey(found.keyId)
+      const holder = people.holderOfKey(found.keyId)
+      if (holder !== null) noteUse(holder.keyId)
+      return holder
     },
 
     /** A place stands in URLs, so it takes the secret as well. */

@@ -1,6 +1,6 @@
 // What is kept, described once for each record: see table.ts. A new column of a record has its line here, and one where the
 // record is made from its row. An actor is the text that the API shows, and its kind, where it is read back as a value.
-import type { Key } from '../access/key.js'
+import type { Key, KeyUse } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { SignIn, SignInLink } from '../access/sign-in.js'
@@ -90,6 +90,11 @@ export const confirmations = describe<Confirmation>()({
     ...toState(row),
   }),
 })
+
+/** Who has voted on it, as the API writes them. They are rows of their own, by which it is found. */
+export function votersOf({ votes }: Confirmation): string[] {
+  return votes.map(({ by }) => textOf(by))
+}
 
 interface StateRow {
   status: Status
@@ -301,6 +306,17 @@ export const keys = describe<Key>()({
     revokedAt: row.revoked_at,
     replacedBy: row.replaced_by,
   }),
+})
+
+/** Apart from the keys, whose versions tell what somebody did to them. */
+export const keyUses = describe<KeyUse>()({
+  name: 'key_uses',
+  key: ['key_id'],
+  columns: {
+    key_id: fixed((u) => u.keyId),
+    used_at: changing((u) => u.usedAt),
+  },
+  toRecord: (row) => ({ keyId: row.key_id, usedAt: row.used_at }),
 })
 
 export const links = describe<Link>()({

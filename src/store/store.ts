@@ -1,5 +1,5 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
-import type { Key } from '../access/key.js'
+import type { Key, KeyUse } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
@@ -90,6 +90,8 @@ export interface ConfirmationFilter {
   requester?: string | undefined
   sessionKey?: string | undefined
   resolvedBy?: string | undefined
+  /** Has ever voted on it: also with one vote of several, and with one that counts no more. For the newest first. */
+  votedBy?: string | undefined
   /** Bounds on the creation time: from `since`, before `until`. */
   since?: number | undefined
   until?: number | undefined
@@ -144,11 +146,14 @@ export interface EventFilter {
   action?: string | undefined
   requester?: string | undefined
   sessionKey?: string | undefined
+  /** Bounds on its time: from `since`, before `until`. */
+  since?: number | undefined
+  until?: number | undefined
 }
 
 export interface EventPage {
   events: RecordedEvent[]
-  /** Everything up to this number has been looked at. */
+  /** Up to this number there is nothing more to find. */
   upTo: number
   /** There is more behind that. */
   more: boolean
@@ -191,6 +196,7 @@ export interface Store {
   people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
   /** Every key there ever was. `read` answers at once, for caches that follow. */
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
+  keyUses: KeyUses
   links: { get(hash: string): Promise<Link | undefined> }
   signInLinks: { get(hash: string): Promise<SignInLink | undefined> }
   signIns: SignIns
@@ -282,6 +288,14 @@ export interface Deliveries {
 }
 
 /** They change nothing that is decided, so there is no event, and followers are not told. */
+export interface KeyUses {
+  /** One for each key that was ever used. */
+  list(): Promise<KeyUse[]>
+  /** Atomic. Of two that are noted of one key, the later stays, whichever comes first. */
+  note(uses: KeyUse[]): Promise<void>
+}
+
+/** The same holds for these. */
 export interface SignIns {
   get(placeHash: string): Promise<SignIn | undefined>
   /** Atomic with removing those that have ended, and the key's oldest beyond this number. */
@@ -292,7 +306,7 @@ export interface SignIns {
 export interface Events {
   /**
    * Events after this number, in order. A page is bounded in events, in bytes (but for its first event) and in what is
-   * looked through to find them.
+   * looked through to find them. What is too old or too new for the filter is passed over, however much that is.
    */
   list(after: number, limit: number, filter?: EventFilter, maxBytes?: number): Promise<EventPage>
   /** The number of the last event; 0 before the first. */

@@ -171,7 +171,7 @@ t.test('where no service runs, keys are made, listed, rotated and revoked in the
   t.match(second, { name: 'bot', role: 'agent', state: 'live' })
   t.equal(Math.round(second.expires_at - second.created_at), 90 * 86_400)
   const { stdout: table } = await command(t, dbPath, 'keys', 'list')
-  t.match(table, /^ID +NAME +ROLE +STATE +CREATED +ENDS\n/)
+  t.match(table, /^ID +NAME +ROLE +STATE +CREATED +ENDS +LAST USED\n/)
   for (const key of [admin, agent]) {
     t.match(table, key.split('_')[1]!, 'a key is listed by its id')
     t.notMatch(table, key.split('_')[2]!)

@@ -43,9 +43,13 @@ async function startWithKey(t: Test): Promise<{ program: Program; key: string }>
   return { program, key: await addKey(program.dbPath) }
 }
 
+/** Where others can reach it, they are not told where the database is. */
+const namesCommand = /makes one: .* keys add --name NAME/
+const namesLog = /makes one\. Its log says how/
+
 /** Nobody is let in, every caller is told what to do, and doing that works. */
-async function isShut(t: Test, program: Program): Promise<void> {
-  const named = { code: 'unauthorized', error: /holdpoint keys add/ }
+async function isShut(t: Test, program: Program, advice = namesCommand): Promise<void> {
+  const named = { code: 'unauthorized', error: advice }
   for (const path of ['/confirm', '/audit', '/keys', '/ready']) {
     t.match(await program.call('GET', path), { status: 401, body: named }, path)
   }
@@ -56,13 +60,13 @@ async function isShut(t: Test, program: Program): Promise<void> {
   })
   t.match(await program.call('GET', '/health'), { status: 200, body: { auth: 'keys' } })
   t.match(await program.call('GET', '/'), { status: 303, headers: { location: /login/ } })
-  t.match((await program.call('GET', '/login')).body, /holdpoint keys add/)
+  t.match((await program.call('GET', '/login')).body, advice)
   const key = await addKey(program.dbPath)
   t.equal((await program.call('GET', '/confirm', undefined, bearer(key))).status, 200)
   t.notMatch(program.stdout(), /hpk_/, 'no key was made by itself')
 }
 
-const lost = /the database has no key, but there was one.*holdpoint restore FILE.*holdpoint keys add/
+const lost = /the database has no key, but there was one.*restore FILE.* keys add/
 
 t.test('a service that had a key does not open again because its database was lost', async (t) => {
   const { program, key } = await startWithKey(t)
@@ -95,7 +99,7 @@ t.test('nor because only its -wal was lost, nor on an address beyond loopback', 
 
   const beyond = await start(t, { dbPath: copy, flags: ['--host', '0.0.0.0'] })
   await beyond.logLine(lost)
-  await isShut(t, beyond)
+  await isShut(t, beyond, namesLog)
 })
 
 t.test(
@@ -131,14 +135,17 @@ t.test('a service that never had a key is open again without its database, as it
 })
 
 t.test('with CONFIRMATION_AUTH=keys it is never open, not even where the whole folder is gone', async (t) => {
-  for (const flags of [[], ['--host', '0.0.0.0']]) {
+  for (const [flags, advice] of [
+    [[], namesCommand],
+    [['--host', '0.0.0.0'], namesLog],
+  ] as const) {
     const dbPath = join(temporaryFolder(t), 'gone', 'test.db')
-    const program = await start(t, { dbPath, flags, env: { CONFIRMATION_AUTH: 'keys' } })
+    const program = await start(t, { dbPath, flags: [...flags], env: { CONFIRMATION_AUTH: 'keys' } })
     t.match(await program.logLine(/there is no key yet, and nobody is let in without one.*keys add/), { auth: 'keys' })
-    await isShut(t, program)
+    await isShut(t, program, advice)
     await program.stop()
     rmSync(dirname(dbPath), { recursive: true })
-    await isShut(t, await start(t, { dbPath, flags: [...flags, '--auth', 'keys'] }))
+    await isShut(t, await start(t, { dbPath, flags: [...flags, '--auth', 'keys'] }), advice)
   }
 })
 

@@ -1,10 +1,12 @@
 // The process as its operator meets it: flags, messages, exit codes, files, ports.
+import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support.js'
-import { attach, caller, launch, root, run, start } from './program.js'
+import { attach, caller, launch, root, run, serverFile, start } from './program.js'
 
 const anyPorts = ['--port', '0', '--web-port', 'off']
 
@@ -100,10 +102,33 @@ t.test('without --db-path the database is made in HERMES_HOME, for its owner onl
   const file = join(home, 'confirmation_audit.db')
   t.match(await program.logLine(/is ready/), { db: file, msg: `the database is ${file}` })
   t.match(await program.logLine(/a new database was made: /), { level: 'info', msg: file })
-  const command = `npx holdpoint keys add --name NAME --role admin --db-path ${file}`
+  const command = `node ${serverFile} keys add --name NAME --role admin --db-path ${file}`
   t.match(await program.logLine(/it is open/), { level: 'warn', auth: 'open', msg: command })
   t.equal(statSync(home).mode & 0o777, 0o700)
   t.equal(statSync(file).mode & 0o777, 0o600)
+})
+
+t.test('the command that makes a key works as it is named, in any folder and any environment', async (t) => {
+  const sh = (command: string) =>
+    promisify(execFile)('sh', ['-c', command], { cwd: '/', env: { PATH: process.env.PATH ?? '', HOME: '/' } })
+  const ready = async (args: string[]) => {
+    const home = temporaryFolder(t)
+    const program = launch(t, ['--port', '0', '--web-port', 'off', ...args], { HOME: home })
+    return attach(t, program, join(home, '.hermes', 'confirmation_audit.db'))
+  }
+  const open = await ready([])
+  const { msg } = await open.logLine(/it is open/)
+  const named = /; make a key: (.*)$/.exec(String(msg))![1]!
+  const key = (await sh(named)).stdout.trim()
+  t.equal((await open.call('GET', '/keys')).status, 401, 'it is open no more')
+  t.equal((await open.call('GET', '/keys', undefined, { authorization: `Bearer ${key}` })).status, 200)
+
+  const shut = await ready(['--auth', 'keys', '--db-path', join(temporaryFolder(t), "it's here.db")])
+  const refused = await shut.call('GET', '/keys')
+  t.equal(refused.status, 401)
+  const [, told] = /it has none: whoever runs it makes one: (.*)$/.exec(refused.body.error) ?? []
+  const first = (await sh(told!)).stdout.trim()
+  t.equal((await shut.call('GET', '/keys', undefined, { authorization: `Bearer ${first}` })).status, 200)
 })
 
 // -- settings and ports ----------------------------------------------------------------------------------------------
@@ -124,6 +149,15 @@ t.test('a misspelt variable is warned about', async (t) => {
   const program = await start(t, { env: { CONFIRMATION_PROT: '1', TELEGRAM_BOT_TOKEN: '1:x' } })
   t.match(await program.logLine(/CONFIRMATION_PROT/), { level: 'warn' })
   t.match(await program.logLine(/TELEGRAM_HOME_CHANNEL is not/), { level: 'warn' })
+})
+
+t.test('a chat whose links lead to this machine alone is warned about', async (t) => {
+  const env = { TELEGRAM_BOT_TOKEN: '1:x', TELEGRAM_HOME_CHANNEL: '1', TELEGRAM_API_BASE: 'http://127.0.0.1:9' }
+  const program = await start(t, { env })
+  t.match(await program.logLine(/^Telegram will be told, but without a public URL/), { level: 'warn' })
+  const known = await start(t, { env, flags: ['--public-url', 'https://hold.example'] })
+  await known.logLine(/is ready/)
+  t.notOk(known.logged().some(({ msg }) => /without a public URL/.test(String(msg))))
 })
 
 t.test('a port in use is a sentence that says which, and frees the database', async (t) => {

@@ -74,6 +74,50 @@ t.test('filters narrow it down, alone and together', async (t) => {
   t.same(await ids(`resolved_until=${t0 / 1000 + 20}`), [])
 })
 
+t.test('whoever voted is found, also with one vote of two', async (t) => {
+  const built = await build(t, { rules: 'rules: [{ action: pay, approvals: 2 }, { action: send_mail }]' })
+  await built.submit({ action: 'send_mail' })
+  const { bot, alice, bob, audrey } = await giveKeys(built, {
+    bot: 'agent',
+    alice: 'operator',
+    bob: 'operator',
+    audrey: 'auditor',
+  })
+  for (const n of [1, 2, 3]) await bot('POST', '/confirm', { action: 'pay', description: 'd', details: { n } })
+  await alice('POST', '/confirm/id-0002/approve')
+  await alice('POST', '/confirm/id-0003/approve')
+  await bob('POST', '/confirm/id-0003/approve')
+  await bob('POST', '/confirm/id-0004/deny')
+  await bot('POST', '/confirm/id-0003/claim')
+  const ids = async (query: string) => (await audrey('GET', `/audit?${query}`)).body.entries.map(({ id }: any) => id)
+  t.same(await ids('voted_by=alice'), ['id-0003', 'id-0002'])
+  t.same(await ids('voted_by=bob'), ['id-0004', 'id-0003'])
+  t.same(await ids('voted_by=alice&status=pending'), ['id-0002'])
+  t.same(await ids('voted_by=alice&resolved_by=bob'), ['id-0003'])
+  t.same(await ids('voted_by=bot'), [])
+  const { body } = await audrey('GET', '/audit?voted_by=bob&limit=1')
+  t.equal(body.entries[0].id, 'id-0004')
+  t.same(await ids(`voted_by=bob&cursor=${body.next_cursor}`), ['id-0003'])
+})
+
+t.test('events are filtered by their time, as the audit is by that of submission', async (t) => {
+  const { submit, call, clock } = await build(t)
+  await submit()
+  await clock.advance(10_000)
+  await call('POST', '/confirm/id-0001/approve', { approver: 'alice' })
+  await clock.advance(10_000)
+  await submit()
+  const types = async (query: string) =>
+    (await call('GET', `/audit/events?${query}`)).body.events.map((e: any) => e.type)
+  t.same(await types(`since=${t0 / 1000 + 10}`), ['approved', 'submitted', 'notified'])
+  t.same(await types('until=2026-01-01T00:00:10Z'), ['submitted', 'notified'])
+  t.same(await types('since=2026-01-01T00:00:10Z&until=2026-01-01T00:00:10.001Z'), ['approved'])
+  t.same(await types('since=2026-01-01T00:00:05Z&type=submitted'), ['submitted'])
+  t.same(await types('since=2026-01-01T00:00:05Z&confirmation_id=id-0001'), ['approved'])
+  t.match((await call('GET', '/audit/events?since=2030-01-01')).body, { count: 0, next_after: 5, more: false })
+  t.match((await call('GET', '/audit/events?since=2026-01-01&limit=2')).body, { count: 2, next_after: 2, more: true })
+})
+
 t.test('events after one that does not exist are refused, as a stream refuses them', async (t) => {
   const { submit, call } = await build(t)
   await submit()
@@ -97,6 +141,7 @@ t.test('a filter that makes no sense is refused with a clear sentence', async (t
     'status=pending&status=denied',
     'resolved_since=never',
     'resolved_until=',
+    'voted_by=a&voted_by=b',
     'cursor=x',
     'cursor=',
     'action=a&action=b',
@@ -105,7 +150,14 @@ t.test('a filter that makes no sense is refused with a clear sentence', async (t
     t.equal(status, 400, query)
     t.type(body.error, 'string')
   }
-  for (const query of ['after=-1', 'after=x', 'after=1.5', 'after=99999999999999999999']) {
+  for (const query of [
+    'after=-1',
+    'after=x',
+    'after=1.5',
+    'after=99999999999999999999',
+    'since=now',
+    'until=1&until=2',
+  ]) {
     t.equal((await call('GET', `/audit/events?${query}`)).status, 400, query)
   }
 })

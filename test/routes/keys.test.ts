@@ -133,6 +133,21 @@ t.test('without a key everything is refused, also what does not exist', async (t
   for (const route of openToAll) t.equal((await ask(built.call, route)).status, 200)
 })
 
+t.test(
+  'while there is no key, a service that asks for one says how to make it, but not to others where it is',
+  async (t) => {
+    const here = await build(t, { config: { auth: 'keys' } })
+    const none = 'This service asks for a key, and it has none: whoever runs it makes one'
+    const sentence = async ({ call }: Pick<Built, 'call'>) => (await call('GET', '/confirm')).body.error
+    t.equal(await sentence(here), `${none}: holdpoint keys add --name NAME --role admin`)
+    t.match((await here.call('GET', '/login')).body, 'holdpoint keys add --name NAME --role admin')
+    for (const config of [{ host: '0.0.0.0' }, { publicUrl: 'https://hold.example' }]) {
+      const there = await build(t, { config: { auth: 'keys', ...config } })
+      t.equal(await sentence(there), `${none}. Its log says how.`)
+    }
+  },
+)
+
 t.test('HEAD asks for what GET asks for', async (t) => {
   const built = await build(t)
   const { audrey } = await giveKeys(built, everyone)

@@ -184,6 +184,20 @@ t.test('filters narrow it down, and what they leave out is not waited for twice'
   t.notOk(streams['confirmation_id=id-0002'].isOver(), 'this one goes on after the end')
 })
 
+t.test('a stream since a time tells what happened from then on, and goes on', async (t) => {
+  const { url, submit, call, clock } = await serve(t)
+  await submit()
+  await clock.advance(10_000)
+  await submit()
+  const stream = await read(t, `${url}/events?since=2026-01-01T00:00:10Z`)
+  const resumed = await read(t, `${url}/events?since=2026-01-01T00:00:10Z`, { 'last-event-id': '3' })
+  await until(() => ids(stream).length === 2)
+  await call('POST', '/confirm/id-0001/approve')
+  await until(() => ids(stream).length === 3 && ids(resumed).length === 2)
+  t.same(ids(stream), [3, 4, 5])
+  t.same(ids(resumed), [4, 5])
+})
+
 t.test('the same filters read the history page by page', async (t) => {
   const { call, submit } = await build(t)
   for (const action of ['x', 'y', 'x']) await submit({ action })
@@ -210,6 +224,8 @@ t.test('bad places and filters are refused with a sentence', async (t) => {
     ['/events?after=', {}, 'invalid_request'],
     ['/events?type=birthday', {}, 'invalid_request'],
     ['/events?type=', {}, 'invalid_request'],
+    ['/events?since=then', {}, 'invalid_request'],
+    ['/events?until=1', {}, 'unknown_parameter'],
     ['/events?action=a&action=b', {}, 'invalid_request'],
     [`/confirm/${id}/events`, { 'last-event-id': '999' }, 'invalid_cursor'],
     [`/confirm/${id}/events`, { 'last-event-id': '1, 2' }, 'invalid_request'],

@@ -13,7 +13,9 @@ import {
   type Pending,
   type Terms,
 } from '../../src/core/model.js'
+import { longestTimeoutSeconds } from '../../src/policy/risk.js'
 import { castVote } from '../../src/core/vote.js'
+import type { Voter } from '../../src/core/actor.js'
 import {
   type Change,
   type Commits,
@@ -29,7 +31,7 @@ import {
 } from '../../src/store/store.js'
 import type { Grant } from '../../src/whitelist/grant.js'
 import type { SignIn } from '../../src/access/sign-in.js'
-import { agent, anyone, person as personActor, someEvent } from '../actors.js'
+import { agent, anyone, chatLink, person as personActor, someEvent } from '../actors.js'
 import { temporaryFolder } from '../support.js'
 import { submissionOf } from '../submission.js'
 
@@ -414,6 +416,69 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids({ until: 2000 }), ['c1'])
     t.same(await ids({ since: 2000, until: 4000, requester: 'agent' }), ['c3'])
     t.same(await ids({ action: 'nope' }), [])
+    const end = 6000 + longestTimeoutSeconds * 1000
+    const patient = confirmation('c5', { createdAt: 6000, deadline: end })
+    await store.commit(insert(patient))
+    await store.commit(approve(patient, 'alice', end - 1))
+    t.same(await ids({ resolvedSince: end - 1 }), ['c5'], 'after the longest wait there is')
+  })
+
+  t.test('what somebody voted on is found, also with one vote of two, and page by page', async (t) => {
+    const store = await open(t)
+    const vote = async (of: Confirmation, verdict: 'approve' | 'deny', by: Voter) => {
+      const rest = { at: 2000, via: 'http', reason: null, comment: null, typed: null, remember: null } as const
+      const record = castVote(of, { verdict, by, ...rest }, 900_000) as Confirmation
+      await store.commit(change({ kind: 'confirmation', expect: of.version, record }))
+      return record
+    }
+    const two = { ...defaultTerms, rule: 'two', approvals: 2 }
+    const held = Array.from({ length: 5 }, (_, i) =>
+      confirmation(`c${i}`, {
+        terms: i === 3 ? defaultTerms : two,
+        createdAt: 1000 + Math.floor(i / 2),
+        action: i < 2 ? 'x' : 'y',
+      }),
+    )
+    for (const record of held) await store.commit(insert(record))
+    const half = await vote(held[0]!, 'approve', personActor('alice'))
+    await vote(held[1]!, 'deny', personActor('alice'))
+    const done = await vote(await vote(held[2]!, 'approve', personActor('bob')), 'approve', personActor('alice'))
+    await vote(held[3]!, 'approve', chatLink('-100'))
+    const olga = { kind: 'link', recipient: personActor('olga') } as const
+    await vote(held[4]!, 'approve', olga)
+    const ids = async (filter: ConfirmationFilter) =>
+      (await store.confirmations.list(filter, 'newest', 10, null)).items.map(({ id }) => id)
+    t.same(await ids({ votedBy: 'alice' }), ['c2', 'c1', 'c0'])
+    t.same(await ids({ votedBy: 'bob' }), ['c2'], 'who did not have the last word')
+    t.same(await ids({ votedBy: 'olga' }), ['c4'], 'by a link of her own')
+    t.same(await ids({ votedBy: 'telegram:-100' }), ['c3'], "by a chat's")
+    t.same(await ids({ votedBy: 'Alice' }), [])
+    t.same(await ids({ votedBy: '' }), [])
+    t.same(await ids({ votedBy: 'alice', statuses: ['pending'] }), ['c0'])
+    t.same(await ids({ votedBy: 'alice', statuses: ['denied', 'approved'] }), ['c2', 'c1'])
+    t.same(await ids({ votedBy: 'alice', resolvedBy: 'alice', action: 'y' }), ['c2'])
+    t.same(await ids({ votedBy: 'alice', resolvedBy: '' }), ['c0'])
+    t.same(await ids({ votedBy: 'alice', since: 1001 }), ['c2'])
+    t.same(await ids({ votedBy: 'alice', until: 1001 }), ['c1', 'c0'])
+    const claimed = claim(done, null, 3000, 1000) as Confirmation
+    await store.commit(change({ kind: 'confirmation', expect: done.version, record: claimed }))
+    const seen: string[] = []
+    let place: Cursor | null = null
+    do {
+      const page: { items: Confirmation[]; next: Cursor | null } = await store.confirmations.list(
+        { votedBy: 'alice' },
+        'newest',
+        1,
+        place,
+      )
+      seen.push(...page.items.map(({ id }) => id))
+      place = page.next
+    } while (place !== null)
+    t.same(seen, ['c2', 'c1', 'c0'], 'each once')
+    await store.commit(
+      change({ kind: 'confirmation', expect: half.version, record: { ...half, version: 3, votes: [] } }),
+    )
+    t.same(await ids({ votedBy: 'alice' }), ['c2', 'c1', 'c0'], 'also what counts no more')
   })
 
   t.test('large records make short pages, never unbounded ones', async (t) => {
@@ -562,6 +627,27 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await find({ confirmationId: 'c1', action: 'y' }), [])
     t.match(await store.events.list(0, 1, { confirmationId: 'c1' }), { events: [{ seq: 1 }], more: true, upTo: 1 })
     t.match(await store.events.list(1, 1, { confirmationId: 'c1' }), { events: [{ seq: 3 }], more: false, upTo: 4 })
+  })
+
+  t.test('events are found by their time, wherever a clock that was set back has put them', async (t) => {
+    const store = await open(t)
+    const times = [1000, 2000, 9000, 3000, 4000, 3500]
+    for (const [index, at] of times.entries()) {
+      await store.commit({ writes: [], events: [someEvent(at, index % 2 === 0 ? 'c1' : 'c2')] })
+    }
+    const find = async (filter: EventFilter) => (await store.events.list(0, 10, filter)).events.map(({ seq }) => seq)
+    t.same(await find({ since: 3500 }), [3, 5, 6])
+    t.same(await find({ until: 3500 }), [1, 2, 4])
+    t.same(await find({ since: 2000, until: 4000 }), [2, 4, 6])
+    t.same(await find({ since: 2000.5, until: 3500.5 }), [4, 6])
+    t.same(await find({ since: 9001 }), [])
+    t.same(await find({ until: 1000 }), [])
+    t.same(await find({ since: 4000, until: 2000 }), [])
+    t.same(await find({ since: 3000, confirmationId: 'c1' }), [3, 5])
+    t.same(await find({ since: 3000, types: ['approved'] }), [])
+    t.match(await store.events.list(0, 1, { since: 3500 }), { events: [{ seq: 3 }], upTo: 3, more: true })
+    t.match(await store.events.list(3, 2, { since: 3500 }), { events: [{ seq: 5 }, { seq: 6 }], upTo: 6, more: false })
+    t.match(await store.events.list(6, 2, { since: 3500 }), { events: [], upTo: 6, more: false })
   })
 
   t.test('a page of events is bounded in bytes, but never empty for that', async (t) => {
@@ -1031,6 +1117,24 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.notOk(isCommitted(await again.commit(submit('c7'))))
     time = confirmation('c6').deadline
     t.ok(isCommitted(await again.commit(submit('c8'))), 'what is due is no longer pending')
+  })
+
+  t.test('of the uses of a key the latest is kept, and outlasts the process', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    t.same(await store.keyUses.list(), [])
+    await store.keyUses.note([
+      { keyId: 'k1', usedAt: 2000 },
+      { keyId: 'k2', usedAt: 1000 },
+    ])
+    await Promise.all([3000, 2500].map((usedAt) => store.keyUses.note([{ keyId: 'k1', usedAt }])))
+    t.equal(await store.events.lastSeq(), 0)
+    await store.close()
+    const uses = (await (await open(t, { place })).keyUses.list()).sort((a, b) => a.usedAt - b.usedAt)
+    t.same(uses, [
+      { keyId: 'k2', usedAt: 1000 },
+      { keyId: 'k1', usedAt: 3000 },
+    ])
   })
 
   t.test('sign-ins are kept until they end or are ended, the newest of each key', async (t) => {

@@ -96,6 +96,21 @@ CREATE TABLE disk_use (
     PRIMARY KEY (share, hour)
   ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE event_spans (
+    size INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (size, n)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER event_spans_million AFTER INSERT ON event_spans
+  WHEN NEW.size = 1000 AND (SELECT max(seq) / 1000000 FROM events) > NEW.n / 1000
+  BEGIN
+    INSERT INTO event_spans SELECT 1000000, NEW.n / 1000, min(first_at), max(last_at) FROM event_spans
+    WHERE size = 1000 AND n >= NEW.n / 1000 * 1000 AND n <= NEW.n;
+  END;
+
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
@@ -117,6 +132,13 @@ CREATE TRIGGER events_no_replace BEFORE INSERT ON events
 
 CREATE TRIGGER events_no_update BEFORE UPDATE ON events
   BEGIN SELECT raise(ABORT, 'events are append-only: UPDATE refused'); END;
+
+CREATE TRIGGER events_thousand AFTER INSERT ON events
+  WHEN NEW.seq / 1000 > (SELECT max(seq) / 1000 FROM events WHERE seq < NEW.seq)
+  BEGIN
+    INSERT INTO event_spans SELECT 1000, max(seq) / 1000, min(at), max(at) FROM events
+    WHERE seq < NEW.seq AND seq >= (SELECT max(seq) / 1000 FROM events WHERE seq < NEW.seq) * 1000;
+  END;
 
 CREATE TABLE "grants" (
     arrival INTEGER PRIMARY KEY,
@@ -155,6 +177,8 @@ CREATE TABLE idempotency_keys (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (caller, key)
   ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE keys (
     id TEXT NOT NULL PRIMARY KEY,
@@ -220,3 +244,10 @@ CREATE TABLE sign_ins (
 CREATE INDEX sign_ins_end ON sign_ins (ends_at);
 
 CREATE INDEX sign_ins_key ON sign_ins (key_id, created_at);
+
+CREATE TABLE voters (
+    voter TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    PRIMARY KEY (voter, created_at, arrival)
+  ) STRICT, WITHOUT ROWID;

@@ -87,8 +87,8 @@ t.test(
     t.teardown(() => db.close())
     const questions = asked.filter((source) => source.startsWith('SELECT') && !source.includes('sqlite_schema'))
     t.ok(questions.length >= 30)
-    // What is kept in memory is read whole, once, when the store is opened; it does not grow with the history.
-    const readWhole = new Set(['people', 'chat_identities', 'keys', 'grants'])
+    // What is kept in memory, or listed with it, is read whole; it does not grow with the history.
+    const readWhole = new Set(['people', 'chat_identities', 'keys', 'key_uses', 'grants'])
     for (const table of readWhole)
       t.ok(
         questions.some((source) => new RegExp(`FROM ${table}$`).test(source)),
@@ -329,6 +329,37 @@ t.test('actors that were texts are values, and chat ids that were columns are ro
     { name: 'bot', version: 1, createdAt: 1500, identities: [] },
     { name: 'olga', version: 3, createdAt: 1000, identities },
   ])
+})
+
+t.test('who voted before there was a list of voters is in it, by the events', async (t) => {
+  const path = join(temporaryFolder(t), 'test.db')
+  const old = new Database(path)
+  migrate(old, 12)
+  const hold = old.prepare(`INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline,
+      resolved_by, digest, action, requester, session_key, description, details)
+    VALUES (?, 1, 'pending', 300, ?, 301000, '', '', 'a', 'bot', 's', 'd', '{}')`)
+  for (const [id, at] of Object.entries({ c1: 1000, c2: 1000, c3: 2000, c4: 3000 })) hold.run(id, at)
+  const add = old.prepare("INSERT INTO events VALUES (?, 1, ?, ?, 'http', ?, '{}')")
+  for (const [index, event] of [
+    ['submitted', 'alice', 'c4'],
+    ['voted', 'alice', 'c1'],
+    ['voted', 'telegram:-1', 'c3'],
+    ['approved', 'bob', 'c1'],
+    ['denied', 'alice', 'c2'],
+    ['approved', 'alice', 'c3'],
+    ['rejected', 'alice', 'c4'],
+    ['granted', 'alice', null],
+  ].entries())
+    add.run(index + 1, ...event)
+  old.close()
+  const store = openSqliteStore(path)
+  t.teardown(() => store.close())
+  const ids = async (votedBy: string) =>
+    (await store.confirmations.list({ votedBy }, 'newest', 10, null)).items.map(({ id }) => id)
+  t.same(await ids('alice'), ['c3', 'c2', 'c1'])
+  t.same(await ids('bob'), ['c1'])
+  t.same(await ids('telegram:-1'), ['c3'])
+  t.same(await ids('bot'), [])
 })
 
 t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import Database from '../../src/store/sqlite/driver.js'
 import { migrate } from '../../src/store/sqlite/database.js'
-import { events, tables } from '../../src/store/records.js'
+import { events, keyUses, signIns, tables } from '../../src/store/records.js'
 import { changing, describe, fixed, found } from '../../src/store/table.js'
 
 interface Note {
@@ -51,7 +51,7 @@ t.test('every column of a table is in the description of its record, but for the
   const db = new Database(':memory:')
   t.teardown(() => db.close())
   migrate(db)
-  for (const { name, insert } of [...Object.values(tables), events]) {
+  for (const { name, insert } of [...Object.values(tables), events, keyUses, signIns]) {
     const inTable = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(name) as string[]
     const described = /\(([^)]*)\)/
       .exec(insert)![1]!

@@ -5,7 +5,6 @@ import { unknownActor } from '../../core/actor.js'
 import { isRefusal, type Refusal, refuse } from '../../core/refusal.js'
 import { signInLinkPage, signInPage } from '../../web/sign-in-page.js'
 import type { Api } from '../api.js'
-import { noKeyYet } from '../auth.js'
 import { problemOf, problems, toProblem } from '../errors.js'
 import { bodyLimit, pathOf } from './form.js'
 import { baseOf, config, goTo, type Site } from './site.js'
@@ -20,7 +19,7 @@ export function signInRoutes(pages: Api, { service, auth, forms, signedIn, begin
 
   pages.get<{ Querystring: { next?: string; undecided?: string } }>('/login', { config }, async (request, reply) => {
     const { query } = request
-    const whyNot = people.hasKeys() || openMode.isOpen() ? null : noKeyYet
+    const whyNot = people.hasKeys() || openMode.isOpen() ? null : auth.noKeyYet
     return show(request, reply, safePath(query.next), query.undecided === undefined ? whyNot : undecided)
   })
 

@@ -1,6 +1,7 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
 import { textOf } from '../../core/actor.js'
 import type { Confirmation, Status } from '../../core/model.js'
+import { longestTimeoutSeconds } from '../../policy/risk.js'
 import { briefly, confirmations as table } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
@@ -28,10 +29,13 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       filter.resolvedBy === '' ? { ...filter, statuses: ['pending' as const], resolvedBy: undefined } : filter
     const values = { ...wanted, statuses: wanted.statuses?.length === 1 ? wanted.statuses[0] : undefined }
     const key = [...sql.newest.keys()].find((column) => values[column] !== undefined)
-    // Nothing is resolved before it is created.
+    // Nothing is resolved before it is created, nor after its deadline.
     const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, filter.resolvedUntil ?? Number.MAX_SAFE_INTEGER)
+    const since = Math.max(filter.since ?? 0, (filter.resolvedSince ?? 0) - longestTimeoutSeconds * 1000)
     const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
-    const bounds = { createdAt, arrival, since: filter.since ?? 0 }
+    const bounds = { createdAt, arrival, since }
+    // First of all: what is found by its voters need not be looked at for them.
+    if (filter.votedBy !== undefined) return sql.votedBy.iterate({ ...bounds, value: filter.votedBy })
     if (key === undefined) return sql.allNewest.iterate(bounds)
     return sql.newest.get(key)!.iterate({ ...bounds, value: values[key] })
   }
@@ -95,10 +99,11 @@ function prepare(db: Database.Database) {
   const columns = table.columns()
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
   const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
-  const newestWhere = (condition: string) =>
-    rows(`SELECT created_at, arrival, ${columns} FROM confirmations
+  const newestFrom = (from: string, condition: string) =>
+    rows(`SELECT created_at, arrival, ${columns} FROM ${from}
       WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
       ORDER BY created_at DESC, arrival DESC`)
+  const newestWhere = (condition: string) => newestFrom('confirmations', condition)
   const byDeadline = (read: string) =>
     rows(`SELECT deadline, arrival, ${read} ${fromPending}
       WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
@@ -109,6 +114,7 @@ function prepare(db: Database.Database) {
     byDeadline: byDeadline(columns),
     pendingBriefly: byDeadline(table.columns(briefly)),
     allNewest: newestWhere(''),
+    votedBy: newestFrom('voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND'),
     newest: new Map(
       Object.entries(filterColumns).map(([key, column]) => [
         key as keyof typeof filterColumns,

@@ -3,6 +3,7 @@ import { events as table } from '../records.js'
 import type { EventFilter, EventPage, Events } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
+import { seekTimes } from './event-times.js'
 import { type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
 
 /** Bounds how many events one page looks through: many may ask. */
@@ -23,12 +24,13 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
     AND (@actor IS NULL OR actor = @actor) AND (@channel IS NULL OR via = @channel)
     AND (@action IS NULL OR ${ofConfirmation('action')} = @action)
     AND (@requester IS NULL OR ${ofConfirmation('requester')} = @requester)
-    AND (@sessionKey IS NULL OR ${ofConfirmation('session_key')} = @sessionKey)`
+    AND (@sessionKey IS NULL OR ${ofConfirmation('session_key')} = @sessionKey)
+    AND at >= @since AND at < @until`
   const select = (condition: string) =>
     db
       .prepare(
         `SELECT seq, length(data), ${table.columns()} FROM events
-          WHERE ${condition} seq > @after AND seq <= @end AND ${matches} ORDER BY seq LIMIT @limit`,
+          WHERE ${condition} seq >= @first AND seq <= @end AND ${matches} ORDER BY seq LIMIT @limit`,
       )
       .raw()
   const sql = {
@@ -38,6 +40,15 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
     nextSeq: value('SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT 1'),
     lastTime: value(lastTime),
   }
+  const seekTime = seekTimes(db)
+
+  /** The first number after this one at which there may be something to find. A restore leaves a gap in the numbers. */
+  function placeAfter(seq: number, last: number, { since, until }: EventFilter): number | undefined {
+    const next = sql.nextSeq.get(seq) as number | undefined
+    if (next === undefined || (since === undefined && until === undefined)) return next
+    return seekTime(next, last, since ?? -Infinity, until ?? Infinity)
+  }
+
   // The end of the history is where the writer begins: damage there is found when the database is opened.
   sql.lastTime.get()
 
@@ -46,13 +57,16 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
       const last = sql.lastSeq.get() as number
       const { confirmationId } = filter
       if (confirmationId !== undefined) assertKnown(confirmationId)
-      // A range of numbers bounds how many rows are looked at. It begins with the next there is: a restore leaves a gap.
-      const next = (sql.nextSeq.get(after) as number | undefined) ?? last
-      const end = confirmationId === undefined ? Math.min(last, next + maxEventsRead - 1) : last
-      const values = { after, end, limit: limit + 1, ...filterValues(filter) }
-      const statement = confirmationId === undefined ? sql.inRange : sql.ofConfirmation
+      const isOfOne = confirmationId !== undefined
+      const first = isOfOne ? after + 1 : placeAfter(after, last, filter)
+      if (first === undefined) return { events: [], upTo: Math.max(after, last), more: false }
+      // A range of numbers bounds how many rows are looked at.
+      const end = isOfOne ? last : Math.min(last, first + maxEventsRead - 1)
+      const values = { first, end, limit: limit + 1, ...filterValues(filter) }
+      const statement = isOfOne ? sql.ofConfirmation : sql.inRange
       const rows = takeSome(statement.iterate(values), (row: EventRow) => row[1], limit, maxBytes)
-      const upTo = rows.isAll ? Math.max(after, end) : rows.items.at(-1)![0]
+      const next = rows.isAll ? placeAfter(end, last, filter) : rows.items.at(-1)![0] + 1
+      const upTo = next === undefined ? Math.max(after, last) : next - 1
       return { events: rows.items.map((row) => ({ seq: row[0], ...table.read(row, 2) })), upTo, more: upTo < last }
     }),
     lastSeq: read(() => sql.lastSeq.get() as number),
@@ -62,9 +76,10 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
 
 type EventRow = [seq: number, size: number, ...SqlValue[]]
 
-/** What a filter leaves open is null. */
-function filterValues({ types, ...filter }: EventFilter): Record<string, string | null> {
-  const open = { confirmationId: null, actor: null, channel: null, action: null, requester: null, sessionKey: null }
+/** What a filter leaves open is null, or all time. */
+function filterValues({ types, ...filter }: EventFilter): Record<string, string | number | null> {
+  const anyone = { confirmationId: null, actor: null, channel: null, action: null, requester: null, sessionKey: null }
+  const open = { ...anyone, since: -Infinity, until: Infinity }
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
   return { ...open, ...given, types: types === undefined ? null : JSON.stringify(types) }
 }

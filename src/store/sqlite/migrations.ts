@@ -454,4 +454,55 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
     WHERE next_at IS NOT NULL;
   `,
+  `
+  -- By whom a confirmation is found who voted on it. Each vote there ever was has its event.
+  CREATE TABLE voters (
+    voter TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    PRIMARY KEY (voter, created_at, arrival)
+  ) STRICT, WITHOUT ROWID;
+  INSERT OR IGNORE INTO voters
+  SELECT actor, created_at, arrival FROM events CROSS JOIN confirmations ON confirmations.id = confirmation_id
+  WHERE type IN ('voted', 'approved', 'denied');
+  `,
+  `
+  -- Between which times the events of each thousand numbers are, and of each million: those that are over, which begins
+  -- with the first event of another. A clock may be set back, so the order of numbers is not that of times.
+  CREATE TABLE event_spans (
+    size INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (size, n)
+  ) STRICT, WITHOUT ROWID;
+  WITH RECURSIVE thousands (n) AS (
+    SELECT min(seq) / 1000 FROM events
+    UNION ALL SELECT (SELECT min(seq) / 1000 FROM events WHERE seq >= (n + 1) * 1000) FROM thousands WHERE n IS NOT NULL
+  )
+  INSERT INTO event_spans
+  SELECT 1000, n, (SELECT min(at) FROM events WHERE seq >= n * 1000 AND seq < (n + 1) * 1000),
+    (SELECT max(at) FROM events WHERE seq >= n * 1000 AND seq < (n + 1) * 1000)
+  FROM thousands WHERE n < (SELECT max(seq) / 1000 FROM events);
+  INSERT INTO event_spans
+  SELECT 1000000, n / 1000, min(first_at), max(last_at) FROM event_spans
+  WHERE n / 1000 < (SELECT max(seq) / 1000000 FROM events) GROUP BY n / 1000;
+
+  CREATE TRIGGER events_thousand AFTER INSERT ON events
+  WHEN NEW.seq / 1000 > (SELECT max(seq) / 1000 FROM events WHERE seq < NEW.seq)
+  BEGIN
+    INSERT INTO event_spans SELECT 1000, max(seq) / 1000, min(at), max(at) FROM events
+    WHERE seq < NEW.seq AND seq >= (SELECT max(seq) / 1000 FROM events WHERE seq < NEW.seq) * 1000;
+  END;
+  CREATE TRIGGER event_spans_million AFTER INSERT ON event_spans
+  WHEN NEW.size = 1000 AND (SELECT max(seq) / 1000000 FROM events) > NEW.n / 1000
+  BEGIN
+    INSERT INTO event_spans SELECT 1000000, NEW.n / 1000, min(first_at), max(last_at) FROM event_spans
+    WHERE size = 1000 AND n >= NEW.n / 1000 * 1000 AND n <= NEW.n;
+  END;
+  `,
+  `
+  -- When each key was used last, to the minute.
+  CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -1,11 +1,22 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import { systemClock } from '../../clock.js'
-import type { Key } from '../../access/key.js'
+import type { Key, KeyUse } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
-import { events, idempotency, idempotencyOwner, keys, links, signInLinks, signIns, tables } from '../records.js'
+import {
+  events,
+  idempotency,
+  idempotencyOwner,
+  keys,
+  keyUses,
+  links,
+  signInLinks,
+  signIns,
+  tables,
+  votersOf,
+} from '../records.js'
 import {
   type Change,
   type Claimed,
@@ -60,7 +71,7 @@ export function openSqliteStore(
   /** Records of which a failed commit may have written another state than can be read here. */
   const unknown = new Set<string>()
   const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown), now())
-  const { grants, deliveries, signIn, ...nouns } = reading
+  const { grants, deliveries, listKeyUses, signIn, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
@@ -211,6 +222,13 @@ export function openSqliteStore(
       },
     },
 
+    keyUses: {
+      list: listKeyUses,
+      async note(uses) {
+        await run(['key_uses', uses.map(keyUses.insertValues)])
+      },
+    },
+
     signIns: {
       get: async (placeHash) => signIn(placeHash),
       async add(record, maxPerKey) {
@@ -263,6 +281,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
     people: readPeople(db),
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
+    listKeyUses: all<KeyUse>(keyUses),
     links: { get: async (hash: string) => link(hash) },
     signInLinks: { get: async (hash: string) => signInLink(hash) },
     signIn: one<SignIn, SignIn>(signIns),
@@ -324,6 +343,9 @@ function pack(change: Change): PackedChange {
   for (const write of change.writes) {
     writes.push(packWrite(write))
     if (write.kind === 'person') writes.push(['identities', write.record.name, write.record.identities])
+    if (write.kind === 'confirmation' && write.record.votes.length > 0) {
+      writes.push(['voters', write.record.id, votersOf(write.record)])
+    }
   }
   return {
     writes,

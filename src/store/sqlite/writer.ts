@@ -5,7 +5,7 @@ import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { events, signIns, tables } from '../records.js'
+import { events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -16,6 +16,7 @@ export type PackedWrite =
   | ['update', Kind, expect: number, SqlValue[]]
   | ['use', grantId: string, count: number]
   | ['identities', person: string, ChatIdentity[]]
+  | ['voters', confirmationId: string, voters: string[]]
 
 export type PackedRequirement =
   | ['before', at: number]
@@ -41,6 +42,7 @@ export type Task =
   | ['release', channel: string, leases: [confirmationId: string, version: number][]]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
+  | ['key_uses', values: SqlValue[][]]
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from; or why there
@@ -110,6 +112,7 @@ export function openWriter(file: string): Writer {
     removeEnded: db.prepare('DELETE FROM sign_ins WHERE ends_at <= ?'),
     removeOldest: db.prepare(`DELETE FROM sign_ins WHERE key_id = @keyId AND place_hash NOT IN (
       SELECT place_hash FROM sign_ins WHERE key_id = @keyId ORDER BY place_hash = @place DESC, created_at DESC LIMIT @most)`),
+    useKey: db.prepare(`${keyUses.insert} ON CONFLICT DO UPDATE SET used_at = max(used_at, excluded.used_at)`),
     anyKey: db.prepare('SELECT 1 FROM keys LIMIT 1').pluck(),
     keyLive: db
       .prepare('SELECT 1 FROM keys WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)')
@@ -130,6 +133,8 @@ export function openWriter(file: string): Writer {
     insertEvent: db.prepare(events.insert),
     forgetIdentities: db.prepare('DELETE FROM chat_identities WHERE person = ?'),
     insertIdentity: db.prepare('INSERT INTO chat_identities (channel, id, person) VALUES (?, ?, ?)'),
+    insertVoter: db.prepare(`INSERT OR IGNORE INTO voters (voter, created_at, arrival)
+      SELECT ?, created_at, arrival FROM confirmations WHERE id = ?`),
   }
   const records = Object.fromEntries(
     Object.entries(tables).map(([kind, { name, insert, update, whereKey, keySize }]) => [
@@ -252,6 +257,9 @@ export function openWriter(file: string): Writer {
       case 'sign_out':
         sql.signOut.run(task[1])
         return { rows: [] }
+      case 'key_uses':
+        for (const values of task[1]) sql.useKey.run(values)
+        return { rows: [] }
     }
   }
 
@@ -285,6 +293,7 @@ export function openWriter(file: string): Writer {
       case 'insert':
         return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
       case 'identities':
+      case 'voters':
         return true
     }
   }
@@ -375,6 +384,9 @@ export function openWriter(file: string): Writer {
       case 'identities':
         sql.forgetIdentities.run(change[1])
         for (const { channel, id } of change[2]) sql.insertIdentity.run(channel, id, change[1])
+        return
+      case 'voters':
+        for (const voter of change[2]) sql.insertVoter.run(voter, change[1])
         return
     }
   }

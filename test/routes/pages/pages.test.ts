@@ -807,6 +807,22 @@ async function offered(t: Test, options: BuildOptions = {}) {
   return { ...built, offer, link: new URL(body.url, own).pathname, made: body, refusals }
 }
 
+t.test('what a browser does that is signed in is a use of its key, and so is a link to sign in', async (t) => {
+  const { link, browser, olga, paul, audrey, clock } = await offered(t)
+  const lastUsed = async ({ keyId }: CallAs) =>
+    (await audrey('GET', '/keys')).body.keys.find(({ id }: any) => id === keyId).last_used_at
+  await clock.advance(1000)
+  await browser.get(link)
+  t.equal(await lastUsed(olga), null, 'looking is none')
+  await browser.send(link, {})
+  t.equal(await lastUsed(olga), clock.now() / 1000)
+  await clock.advance(1000)
+  await browser.get('/')
+  t.equal(await lastUsed(olga), clock.now() / 1000)
+  await browser.signIn(paul)
+  t.equal(await lastUsed(paul), clock.now() / 1000)
+})
+
 t.test('a link to sign in is spent by its button and by nothing else, and then is on record', async (t) => {
   const { link, made, browser, olga, clock, history, refusals, ...built } = await offered(t)
   t.match(link, /^\/signin\/[\w-]{43}$/)
