@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { confirmationPage } from '../src/web/confirmation-page.js'
 import { listPage } from '../src/web/list-page.js'
 import { launch, serve } from '../test/web/browser.js'
-import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from '../test/web/examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, listOf, pageOf } from '../test/web/examples.js'
 import { shrinkPng } from './png.js'
 
 const folder = 'docs/images'
@@ -34,13 +34,9 @@ const pages = {
   denied: confirmationPage(pageOf(denied)),
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),
   whitelist: confirmationPage(pageOf(example())),
-  list: listPage({
-    ...frame,
-    items: waiting.map((confirmation) => ({ confirmation, url: '/page' })),
-    now: askedAt + 128_000,
-    moreUrl: null,
-    startUrl: null,
-  }),
+  list: listPage(
+    listOf(waiting, { ...frame, now: askedAt + 128_000, ended: [{ confirmation: denied, url: '/page' }] }),
+  ),
 }
 const pictures = [
   ['minute', 'desktop', desktop, 'light'],

@@ -15,7 +15,7 @@ import { hold, whenGone } from '../wait.js'
 import { problemWith, readDecision } from './decision.js'
 import { bodyLimit, type Fields, pathOf } from './form.js'
 import { notSignedIn, signInUrl, toSignIn } from './sign-in-page.js'
-import { baseOf, config, goTo, type Site } from './site.js'
+import { baseOf, config, goTo, longestPollMs, type Site } from './site.js'
 
 export interface Visitor {
   /** Of the confirmation. */
@@ -32,8 +32,6 @@ export interface Visitor {
   obstacle: string | null
   decide(decision: Decision): Promise<Decided | Refusal>
 }
-
-const longestPollMs = 60_000
 
 /** `visitorOf` answers null for a reader who has to sign in first. */
 export function visitRoutes(

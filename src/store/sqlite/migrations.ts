@@ -454,4 +454,9 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
     WHERE next_at IS NOT NULL;
   `,
+  `
+  -- What ended lately, for the list that people keep open.
+  CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
+    WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
+  `,
 ]
