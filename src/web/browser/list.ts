@@ -129,7 +129,7 @@
       // It may only stand on the next page by now.
       if (!how && goesOn && deadlineOf(item) >= deadlineOf(last)) continue
       const times = item.querySelector<HTMLElement>('.times')!
-      times.style.minHeight = `${times.offsetHeight}px`
+      times.style.height = `${times.getBoundingClientRect().height}px`
       if (how) times.replaceChildren(...[...how.childNodes].map((one) => one.cloneNode(true)))
       else times.textContent = 'It does not wait any more.'
       item.classList.add('ended')
