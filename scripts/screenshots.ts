@@ -15,7 +15,9 @@ const phone = { width: 390, height: 844, scale: 1.5 }
 const desktop = { width: 820, height: 800, scale: 1 }
 
 const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
-const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })]
+const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })].map(
+  (confirmation, index) => ({ ...confirmation, id: String(index) }),
+)
 /** What the README asks for, as its reader sees it: without a key. */
 const minute = example({
   action: 'send_mail',
@@ -35,7 +37,12 @@ const pages = {
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),
   whitelist: confirmationPage(pageOf(example())),
   list: listPage(
-    listOf(waiting, { ...frame, now: askedAt + 128_000, ended: [{ confirmation: denied, url: '/page' }] }),
+    listOf(waiting, {
+      ...frame,
+      now: askedAt + 128_000,
+      ended: [{ confirmation: denied, url: '/page' }],
+      follow: { url: '/state', mark: '' },
+    }),
   ),
 }
 const pictures = [
@@ -51,6 +58,8 @@ const pictures = [
 
 mkdirSync(folder, { recursive: true })
 const site = await serve()
+// Nothing changes in these lists.
+site.pages.set('/state', () => new Promise(() => {}))
 const browser = await launch()
 for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
   site.pages.set('/page', pages[name])
