@@ -15,9 +15,12 @@ const phone = { width: 390, height: 844, scale: 1.5 }
 const desktop = { width: 820, height: 800, scale: 1 }
 
 const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
-const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })].map(
-  (confirmation, index) => ({ ...confirmation, id: String(index) }),
-)
+const restart = { details: '{"worker":3}', requester: 'ops-agent', sessionKey: '' }
+const waiting = [
+  deploy,
+  example(),
+  example({ ...restart, action: 'restart_worker', description: 'Restart worker 3.' }),
+].map((confirmation, index) => ({ ...confirmation, id: String(index) }))
 /** What the README asks for, as its reader sees it: without a key. */
 const minute = example({
   action: 'send_mail',
