@@ -35,7 +35,7 @@ export function listPage(view: ListPage): string {
     <h1>Waiting for a decision</h1>
     <div class="standing quiet">
       <p id="summary">
-        ${count === 0 ? 'Nothing waits' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.
+        ${count === 0 ? 'Nothing to decide' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.
       </p>
       <p id="freshness">As of ${moment(now)}. Reload to see what is new.</p>
     </div>

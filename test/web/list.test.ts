@@ -38,8 +38,9 @@ function live(path: string, confirmations: Confirmation[] = []) {
     listPage(listOf(confirmations, { follow: { url: `${path}/state`, mark: mark() }, ...view })),
   )
   site.pages.set(`${path}/state`, async () => {
-    const asked = new URL(site.gets.at(-1)!, site.url).searchParams.get('mark')
-    if (asked === mark()) await new Promise<void>((resolve) => held.push(resolve))
+    const { searchParams } = new URL(site.gets.at(-1)!, site.url)
+    const isHeld = searchParams.get('mark') === mark() && searchParams.get('wait') !== '0'
+    if (isHeld) await new Promise<void>((resolve) => held.push(resolve))
     return JSON.stringify({ mark: mark(), count: confirmations.length })
   })
   const answer = () => held.splice(0).forEach((go) => go())
@@ -171,20 +172,25 @@ browserTest('a notification says in quotes who asks for what, once, and leads to
   await list.end(page.context())
 })
 
-browserTest('of the lists that nobody sees one is held, and tells; one that is seen always is', async (t) => {
+browserTest('of all the lists in a browser one is held and tells the others, seen or not', async (t) => {
   const list = live('/tabs')
   const first = await open(t, '/tabs')
   const pages = [first, await open(t, '/tabs', first.context()), await open(t, '/tabs', first.context())]
-  const questions = () => site.gets.filter((url) => url.startsWith('/tabs/state')).length
-  await until(() => questions() === 3)
-  for (const page of pages) await turn(page, true)
-  await until(() => questions() === 4)
+  const questions = (wait: number) =>
+    site.gets.filter((url) => new RegExp(`^/tabs/state.*wait=${wait}$`).test(url)).length
+  await until(() => questions(0) === 3)
+  t.equal(questions(60), 1)
+  await turn(first, true)
+  await turn(pages[1]!, true)
   await list.change([waiting('a')])
-  const titles = () => Promise.all(pages.map((page) => page.title()))
-  const isTold = (title: string) => title === '(1) Waiting · Holdpoint'
-  await until(async () => (await titles()).some(isTold))
-  for (const page of pages) await turn(page, false)
-  await until(async () => (await titles()).every(isTold))
+  const areTold = async (title: string) =>
+    (await Promise.all(pages.map((page) => page.title()))).every((one) => one === title)
+  await until(() => areTold('(1) Waiting · Holdpoint'))
+  await until(() => questions(60) === 2)
+  // Whichever of them led, another does when it is gone.
+  await pages.shift()!.close()
+  await list.change([waiting('a'), waiting('b')])
+  await until(() => areTold('(2) Waiting · Holdpoint'))
   await list.end(first.context())
 })
 

@@ -480,7 +480,7 @@ t.test('the list shows what waits, next deadline first', async (t) => {
 
 t.test('title, icon and list say how many wait, on all pages together', async (t) => {
   for (const [count, title, icon, words] of [
-    [0, 'Nothing waits', 'holdpoint', 'Nothing waits.'],
+    [0, 'Nothing waits', 'holdpoint', 'Nothing to decide.'],
     [1, '(1) Waiting', 'waiting-1', '1 waits, next deadline first.'],
     [9, '(9) Waiting', 'waiting-9', '9 wait, next deadline first.'],
     [1234, '(1,234) Waiting', 'waiting-many', '1,234 wait, next deadline first.'],

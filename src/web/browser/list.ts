@@ -302,11 +302,11 @@
   let mark = list.dataset.mark
 
   /** Whether there was news, or the server held the question: if not, it is not to be asked again at once. */
-  async function ask(seconds: number, turned: AbortController): Promise<boolean> {
+  async function ask(seconds: number, given: AbortController): Promise<boolean> {
     // A connection may be gone without anybody being told.
-    const timer = setTimeout(() => turned.abort(), (heldSeconds + 15) * 1000)
+    const timer = setTimeout(() => given.abort(), (heldSeconds + 15) * 1000)
     try {
-      return await askNow(seconds, turned.signal)
+      return await askNow(seconds, given.signal)
     } finally {
       clearTimeout(timer)
     }
@@ -326,48 +326,76 @@
     if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
     const news = (await answer.json()) as { mark: string }
     noteContact(true)
-    if (news.mark === mark) return Date.now() - asked > 5000
-    return renew()
+    const isNews = news.mark !== mark
+    const isPaced = isNews ? await renew() : Date.now() - asked > 5000
+    if (seconds > 0) tellOthers()
+    return isPaced
   }
 
   const hiddenPauseMs = 15_000
   const longestPauseMs = 30_000
 
-  /**
-   * A browser keeps few connections to a server: of the lists that nobody sees, one at a time is held. Where they cannot
-   * agree on one, none is.
-   */
-  async function askInTurn(turned: AbortController): Promise<boolean> {
-    if (!document.hidden) return ask(heldSeconds, turned)
-    // Browsers have locks where the page came by https, or from this machine.
-    const locks = navigator.locks as LockManager | undefined
-    const { signal } = turned
-    if (locks !== undefined) return locks.request('holdpoint.list', { signal }, () => ask(heldSeconds, turned))
-    await ask(0, turned)
-    await Promise.race([wait(hiddenPauseMs), new Promise((go) => signal.addEventListener('abort', go))])
-    return true
+  /** Over sooner when it is given up. */
+  function pause(ms: number, { signal }: AbortController): Promise<unknown> {
+    return Promise.race([wait(ms), new Promise((go) => signal.addEventListener('abort', go))])
   }
 
-  async function follow(): Promise<void> {
+  /** Whoever is no leader is held only while it is seen. */
+  async function askForEver(isLeader: boolean): Promise<void> {
     let pauseMs = 1000
     for (;;) {
-      const turned = new AbortController()
+      const given = new AbortController()
       const wasHidden = document.hidden
-      const turn = () => turned.abort()
-      document.addEventListener('visibilitychange', turn)
+      const mayBeHeld = isLeader || !wasHidden
+      const giveUp = () => isLeader || given.abort()
+      document.addEventListener('visibilitychange', giveUp)
       try {
-        if (!(await askInTurn(turned))) await wait(1000)
+        const isPaced = await ask(mayBeHeld ? heldSeconds : 0, given)
+        if (!isPaced) await pause(mayBeHeld ? 1000 : hiddenPauseMs, given)
         pauseMs = 1000
       } catch {
-        // Somebody came or went, and it is asked in another way.
-        if (wasHidden !== document.hidden) continue
+        if (!isLeader && wasHidden !== document.hidden) continue
         noteContact(false)
-        await wait(pauseMs)
+        tellOthers()
+        await pause(pauseMs, given)
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
       } finally {
-        document.removeEventListener('visibilitychange', turn)
+        document.removeEventListener('visibilitychange', giveUp)
       }
     }
+  }
+
+  /** The lists in other tabs and windows of this browser. */
+  const others = new BroadcastChannel('holdpoint.list')
+
+  function tellOthers(): void {
+    others.postMessage({ mark, isGood: failingSince === null })
+  }
+
+  others.onmessage = ({ data }: MessageEvent<{ mark: string; isGood: boolean }>) => {
+    noteContact(data.isGood)
+    if (data.isGood && data.mark !== mark) void renewNow()
+  }
+
+  async function renewNow(): Promise<void> {
+    await renew().catch(() => noteContact(false))
+  }
+
+  /** Once, at once: what the leader has told before, nobody tells again. */
+  async function catchUp(): Promise<void> {
+    await ask(0, new AbortController()).catch(() => noteContact(false))
+  }
+
+  /**
+   * A browser keeps few connections to a server: of all the lists in it one leads, is held, and tells the others. Browsers
+   * have locks where the page came by https, or from this machine; elsewhere each asks for itself.
+   */
+  async function follow(): Promise<void> {
+    const locks = navigator.locks as LockManager | undefined
+    if (locks === undefined) return askForEver(false)
+    void catchUp()
+    document.addEventListener('visibilitychange', () => void (document.hidden || catchUp()))
+    await locks.request('holdpoint.list', () => askForEver(true))
   }
 
   // -- Go
@@ -389,6 +417,6 @@
     noteContact(true)
     void follow()
     // One that the browser kept shows what stood when it was left.
-    addEventListener('pageshow', ({ persisted }) => void (persisted && renew().catch(() => noteContact(false))))
+    addEventListener('pageshow', ({ persisted }) => void (persisted && renewNow()))
   }
 })()
