@@ -162,7 +162,7 @@
 
   /** Put behind the others, and there as long as those are touched. */
   const outOfOrder = new Set<string>()
-  let summary = byId('summary')?.textContent ?? ''
+  let summary = byId('summary')?.textContent?.trim() ?? ''
 
   /** How many wait; and where those are that were put behind the others. */
   function sum(): void {
@@ -289,7 +289,7 @@
     startTimes(fresh)
     tellNews(fresh)
     document.title = loaded.title
-    summary = loaded.getElementById('summary')?.textContent ?? ''
+    summary = loaded.getElementById('summary')?.textContent?.trim() ?? ''
     const icon = loaded.querySelector<HTMLLinkElement>('link[rel=icon]')?.getAttribute('href')
     if (icon) document.querySelector('link[rel=icon]')!.setAttribute('href', icon)
     awaited = document.adoptNode(fresh)
