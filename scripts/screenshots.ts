@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { confirmationPage } from '../src/web/confirmation-page.js'
 import { listPage } from '../src/web/list-page.js'
 import { launch, serve } from '../test/web/browser.js'
-import { askedAt, denied, deploy, example, formOf, hostile, pageOf } from '../test/web/examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, listOf, pageOf } from '../test/web/examples.js'
 import { shrinkPng } from './png.js'
 
 const folder = 'docs/images'
@@ -15,7 +15,12 @@ const phone = { width: 390, height: 844, scale: 1.5 }
 const desktop = { width: 820, height: 800, scale: 1 }
 
 const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
-const waiting = [deploy, example(), example({ action: 'restart_worker', description: 'Restart worker 3.' })]
+const restart = { details: '{"worker":3}', requester: 'ops-agent', sessionKey: '' }
+const waiting = [
+  deploy,
+  example(),
+  example({ ...restart, action: 'restart_worker', description: 'Restart worker 3.' }),
+].map((confirmation, index) => ({ ...confirmation, id: String(index) }))
 /** What the README asks for, as its reader sees it: without a key. */
 const minute = example({
   action: 'send_mail',
@@ -36,13 +41,14 @@ const pages = {
   ),
   hostile: confirmationPage(pageOf(hostile, { ...open, backUrl: null })),
   whitelist: confirmationPage(pageOf(example())),
-  list: listPage({
-    ...frame,
-    items: waiting.map((confirmation) => ({ confirmation, url: '/page' })),
-    now: askedAt + 128_000,
-    moreUrl: null,
-    startUrl: null,
-  }),
+  list: listPage(
+    listOf(waiting, {
+      ...frame,
+      now: askedAt + 128_000,
+      ended: [{ confirmation: denied, url: '/page' }],
+      follow: { url: '/state', mark: '' },
+    }),
+  ),
 }
 const pictures = [
   ['minute', 'desktop', desktop, 'light'],
@@ -57,6 +63,8 @@ const pictures = [
 
 mkdirSync(folder, { recursive: true })
 const site = await serve()
+// Nothing changes in these lists.
+site.pages.set('/state', () => new Promise(() => {}))
 const browser = await launch()
 for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
   site.pages.set('/page', pages[name])

@@ -157,7 +157,7 @@ const hashing = /^import \{ hash \} from 'node:crypto'$/m
 /** From text to values and nothing else. */
 const pureLibraries = ['yaml', 'zod']
 /** What runs in a browser, which has a clock. */
-const browserScript = 'web/browser/page.ts'
+const isForBrowsers = (file: string) => file.startsWith('web/browser/')
 t.test('the pure rooms know no clock, no chance, and of Node nothing but hashing', async (t) => {
   const isPure = (room: string) => rows.some((row) => row.room === room && row.isPure)
   for (const { room, packages } of rows.filter((row) => row.isPure)) {
@@ -172,7 +172,7 @@ t.test('the pure rooms know no clock, no chance, and of Node nothing but hashing
     const text = readFileSync(join(root, file), 'utf8').split('\n')[Number(line) - 1]!
     t.match(text, hashing, `${place} imports '${path}', and its room is pure: take the value as an argument`)
   }
-  for (const { file, text } of sources.filter(({ file, room }) => isPure(room) && file !== browserScript)) {
+  for (const { file, text } of sources.filter(({ file, room }) => isPure(room) && !isForBrowsers(file))) {
     const impure = /Date\.now|new Date\(\)|Math\.random|\bcrypto\.|performance\.|setTimeout|process\./
     t.notMatch(text, impure, `src/${file} is pure`)
   }

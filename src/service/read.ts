@@ -151,9 +151,9 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     return isPendingAlone(filter) ? stillPending(page) : page
   }
 
-  /** What is pending, without what may be large; see the store. */
-  async function listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
-    return stillPending(await readPage(() => store.confirmations.listPending(limit, after)))
+  /** What is pending, without what may be large; see the store. What has expired meanwhile is among it. */
+  function listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
+    return readPage(() => store.confirmations.listPending(limit, after))
   }
 
   async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {

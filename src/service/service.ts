@@ -28,6 +28,7 @@ import { createSignIns, type SignIns } from './sign-ins.js'
 import { type Asked, createSubmit, type SubmitDeps, type Submitted } from './submit.js'
 import { createSweep } from './sweep.js'
 import type { Turnstile } from './turnstile.js'
+import { createWaitingList, type WaitingList } from './waiting-list.js'
 import { createWatch } from './watch.js'
 
 /** The rules as they were read from a file, and what tells that file from another. */
@@ -79,8 +80,12 @@ export interface Service {
   waitForNews(id: string, version: number, ms: number, whenGone: WhenGone): Promise<{ version: number } | Refusal>
   /** As the store lists them, but as of now. */
   list: Confirmations['list']
-  /** Pending ones without what may be large, for a list that people look through. */
+  /** Pending ones without what may be large, the next deadline first; what has expired meanwhile is among them. */
   listPending: Confirmations['listPending']
+  /** What waits, for a list that people look through. */
+  readList: WaitingList['readList']
+  /** Resolves when the list is another than the one with this mark, or there is no reason to wait on. */
+  waitForList: WaitingList['waitForList']
   /** The history as it is written, in small helpings; an empty one when there was nothing to say for a while. */
   follow(following: Following, whenGone: WhenGone): AsyncGenerator<RecordedEvent[]>
   /** Whether the history has the end of this confirmation. */
@@ -149,6 +154,7 @@ export function createService(deps: ServiceDeps): Service {
   const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = createSweep(store, clock, counted)
   const grants = createGrants(desk, clock, newId, () => policy, openMode)
   const hide = createHide(clock, budget)
+  const read = createRead({ store, clock, watch, present, hide, counted, settleOverdue })
 
   const recordRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
@@ -170,7 +176,8 @@ export function createService(deps: ServiceDeps): Service {
       return { ...page, items: page.items.filter(grants.doesCount) }
     },
 
-    ...createRead({ store, clock, watch, present, hide, counted, settleOverdue }),
+    ...read,
+    ...createWaitingList({ store, clock, watch, listPending: read.listPending }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
     lastSeq: () => store.events.lastSeq(),
 

@@ -14,10 +14,13 @@ export interface Bell {
   end(): void
 }
 
+/** In place of the id of a confirmation: whichever changes. */
+export const anyConfirmation = 'any confirmation'
+
 export interface Watch {
-  /** A bell for one confirmation, or for everything. */
+  /** A bell for one confirmation or any, or for everything that happens. */
   listen(id: string | null): Bell
-  /** How many listen, to one confirmation and to everything. */
+  /** How many listen, to confirmations and to everything. */
   count(): { one: number; all: number }
   /** Wakes everybody for the last time. */
   stop(): void
@@ -84,8 +87,10 @@ export function createWatch(store: Store, clock: Clock): Watch {
     if (bells.size === 0) byId.delete(id)
   }
 
-  store.follow(({ about }) => {
-    if (byId.size > 0) for (const id of about) byId.get(id)?.forEach((bell) => bell.ring())
+  store.follow(({ about, changed }) => {
+    const ring = (id: string) => byId.get(id)?.forEach((bell) => bell.ring())
+    if (byId.size > 0) about.forEach(ring)
+    if (changed.some(({ kind }) => kind === 'confirmation')) ring(anyConfirmation)
     toAll.forEach((bell) => bell.ring())
   })
 

@@ -131,8 +131,16 @@ function toExecution(row: StateRow): Execution {
   return { state, claimBy, claimedAt, reportBy, reportedAt: row.reported_at!, message: row.report_message }
 }
 
-/** In place of what may be large: no details, and a description only if it is short. */
-export const briefly = { description: "iif(octet_length(description) <= 4000, description, '')", details: "'{}'" }
+/**
+ * In place of what may be large: a description only if it is short, and the beginning of the details. SQLite reads a value
+ * whole or not at all, so nothing is read of details that are large.
+ */
+export const briefly = {
+  description: "iif(octet_length(description) <= 4000, description, '')",
+  details: "iif(octet_length(details) <= 16000, substr(details, 1, 200), '')",
+}
+/** Of one that has ended: nothing that may be large. */
+export const inPassing = { description: "''", details: "''", reason: 'NULL', report_message: 'NULL' }
 
 /** Those from before there was a word about digests: what is of high risk needs one. */
 function toTerms(text: string): Terms {

@@ -5,7 +5,15 @@ import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
-import type { ChannelName, Confirmation, Delivery, IdempotencyRecord, Refused, Status } from '../core/model.js'
+import type {
+  ChannelName,
+  Confirmation,
+  Delivery,
+  IdempotencyRecord,
+  Refused,
+  Resolved,
+  Status,
+} from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
@@ -225,10 +233,15 @@ export interface Confirmations {
     after: Cursor | null,
   ): Promise<Page<Confirmation>>
   /**
-   * Pending ones for a list that people look through, the next to expire first: their details are left out, and long
-   * descriptions are empty, so that a few large ones do not fill a page.
+   * Pending ones for a list that people look through, the next to expire first. Long descriptions are empty; `details` has
+   * the first 200 characters of the text, or nothing where that is large: so a few large ones do not fill a page.
    */
   listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
+  /**
+   * Those that were pending and ended after `since`, the latest first: at most so many of each way to end. They come without
+   * description, details and reason.
+   */
+  listEnded(since: number, limit: number): Promise<Resolved[]>
   /** Those that are due at `now` (see `dueAt`), the longest due first; fewer when they are large. */
   due(now: number, limit: number): Promise<Confirmation[]>
   /** When the next one is due. */

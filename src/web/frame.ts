@@ -11,8 +11,20 @@ export interface Frame {
   signOut: { action: string; csrf: string } | null
 }
 
+/** What a page has beside what all have. */
+export interface Extras {
+  icon?: string
+  scripts?: string[]
+}
+
 /** `skip` is where the first link leads; null: to the content. */
-export function page(frame: Frame, title: string, main: Markup, skip: { href: string; text: string } | null): string {
+export function page(
+  frame: Frame,
+  title: string,
+  main: Markup,
+  skip: { href: string; text: string } | null,
+  { icon = '/assets/holdpoint.svg', scripts = [] }: Extras = {},
+): string {
   const { isOpen, viewer, signOut } = frame
   const { href, text } = skip ?? { href: '#main', text: 'Skip to the content' }
   return html`<!doctype html>
@@ -23,10 +35,11 @@ export function page(frame: Frame, title: string, main: Markup, skip: { href: st
         <meta name="color-scheme" content="light dark" />
         <meta name="format-detection" content="telephone=no, date=no, address=no, email=no" />
         <title>${title} · Holdpoint</title>
-        <link rel="icon" href="/assets/holdpoint.svg" type="image/svg+xml" />
+        <link rel="icon" href="${icon}" type="image/svg+xml" />
         <link rel="stylesheet" href="/assets/holdpoint.css" />
         <script src="/assets/remember.js" defer></script>
         <script src="/assets/holdpoint.js" defer></script>
+        ${scripts.map((src) => html`<script src="${src}" defer></script>`)}
       </head>
       <body>
         <header>

@@ -17,7 +17,7 @@ export const statusWords: Record<Status, string> = {
 }
 
 /** A sign beside the word, so that colour is not the only difference. */
-const marks: Record<Outcome, string> = {
+export const marks: Record<Outcome, string> = {
   approved: '✓',
   denied: '✕',
   expired: '–',

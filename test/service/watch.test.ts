@@ -1,7 +1,7 @@
 // The bell: no ring between listening and sleeping is lost, and nobody sleeps for nothing.
 import t from 'tap'
 import type { Commits, Store } from '../../src/store/store.js'
-import { createWatch } from '../../src/service/watch.js'
+import { anyConfirmation, createWatch } from '../../src/service/watch.js'
 import { manualClock } from '../support.js'
 
 function setUp() {
@@ -14,8 +14,8 @@ function setUp() {
     },
   } as unknown as Store
   const watch = createWatch(store, clock)
-  const happen = (confirmationId: string | null) => {
-    tell({ firstSeq: 1, lastSeq: 1, about: confirmationId === null ? [] : [confirmationId], changed: [] })
+  const happen = (confirmationId: string | null, changed: Commits['changed'] = []) => {
+    tell({ firstSeq: 1, lastSeq: 1, about: confirmationId === null ? [] : [confirmationId], changed })
   }
   return { clock, watch, happen }
 }
@@ -86,4 +86,18 @@ t.test('no time to sleep is no sleep', async (t) => {
   const { watch } = setUp()
   t.equal(await watch.listen('c1').sleep(0), false)
   t.equal(await watch.listen('c1').sleep(-5), false)
+})
+
+t.test('who listens to any confirmation is woken when one changes, and by nothing else', async (t) => {
+  const { clock, watch, happen } = setUp()
+  const bell = watch.listen(anyConfirmation)
+  t.same(watch.count(), { one: 1, all: 0 })
+  const sleeping = bell.sleep(1000)
+  happen('c1')
+  happen(null, [{ kind: 'grant', id: 'g1' }])
+  await clock.advance(1000)
+  t.equal(await sleeping, false)
+  const again = bell.sleep(1000)
+  happen('c2', [{ kind: 'confirmation', id: 'c2' }])
+  t.equal(await again, true)
 })

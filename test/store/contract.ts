@@ -585,6 +585,46 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(await store.confirmations.brief('c1'), { isResolved: true })
   })
 
+  t.test('a list for people has the beginning of what may be large, or nothing of it', async (t) => {
+    const store = await open(t)
+    const details = (text: string) => JSON.stringify({ text })
+    await store.commit(insert(confirmation('c1', { details: details('short'), description: 'd'.repeat(4000) })))
+    await store.commit(insert(confirmation('c2', { details: details('é'.repeat(300)), description: 'd'.repeat(4001) })))
+    await store.commit(insert(confirmation('c3', { details: details('x'.repeat(17_000)) })))
+    const { items } = await store.confirmations.listPending(10, null)
+    t.same(
+      items.map(({ details }) => details),
+      [details('short'), details('é'.repeat(300)).slice(0, 200), ''],
+    )
+    t.same(
+      items.map(({ description }) => description.length),
+      [4000, 0, confirmation('c3').description.length],
+    )
+  })
+
+  t.test('what ended is listed by when, as many of each way to end, and nothing that never waited', async (t) => {
+    const store = await open(t)
+    const ended = async (id: string, status: Outcome, at: number) => {
+      const record = confirmation(id, { details: '{"large":1}' })
+      await store.commit(insert(record))
+      const resolved = end(record, status, 'p', at, 'a reason')
+      await store.commit(change({ kind: 'confirmation', expect: 1, record: resolved }))
+    }
+    await store.commit(insert(confirmation('waits')))
+    await ended('passed', 'auto_approved', 9000)
+    await ended('long ago', 'expired', 2000)
+    await ended('first', 'expired', 3000)
+    for (const at of [4000, 5000, 6000]) await ended(`withdrawn at ${at}`, 'cancelled', at)
+    await ended('no', 'denied', 7000)
+    await ended('yes', 'approved', 8000)
+    const found = await store.confirmations.listEnded(2000, 2)
+    t.same(
+      found.map(({ id }) => id),
+      ['yes', 'no', 'withdrawn at 6000', 'withdrawn at 5000', 'first'],
+    )
+    t.match(found[1], { status: 'denied', details: '', description: '', resolution: { at: 7000, reason: null } })
+  })
+
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
     const store = await open(t)
     const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }

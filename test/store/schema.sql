@@ -55,6 +55,9 @@ CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE s
 
 CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
 
+CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
+    WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
+
 CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
 
 CREATE INDEX confirmations_requester ON confirmations (requester, created_at);

@@ -14,6 +14,7 @@ import {
 import { isRefusal } from '../../src/core/refusal.js'
 import type { ConfirmationPage } from '../../src/web/confirmation-page.js'
 import type { DecisionForm } from '../../src/web/decision-form.js'
+import type { ListPage } from '../../src/web/list-page.js'
 import { person } from '../actors.js'
 import { submissionOf } from '../submission.js'
 
@@ -144,7 +145,7 @@ const payingDenied = vote('paul.weber', {
   at: askedAt + 95_000,
   reason: 'This IBAN is not the one we have on file.',
 })
-export const denied: Confirmation = {
+export const denied: Resolved = {
   ...resolved(paying, 'denied', 'paul.weber', payingDenied.reason),
   votes: [payingDenied],
 }
@@ -174,4 +175,21 @@ export const hostile: Confirmation = {
   votes: [
     vote('<u>mallory</u>', { verdict: 'approve', reason: '--><!-- \u2028 ]]>', comment: 'maria\u200b.lindqvist' }),
   ],
+}
+
+/** The list as a signed-in person sees it. */
+export function listOf(confirmations: Confirmation[], more: Partial<ListPage> = {}): ListPage {
+  return {
+    isOpen: false,
+    viewer: 'maria',
+    signOut: { action: '/logout', csrf: 'token' },
+    items: confirmations.map((confirmation) => ({ confirmation, url: '/c/1' })),
+    ended: [],
+    count: confirmations.length,
+    now: askedAt,
+    moreUrl: null,
+    startUrl: null,
+    follow: null,
+    ...more,
+  }
 }

@@ -2,6 +2,7 @@
 import { Script } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
+import { system } from '../../src/core/actor.js'
 import { shortDigest } from '../../src/core/digest.js'
 import type { Approved, Confirmation, Execution, Remembered, Outcome, Terms } from '../../src/core/model.js'
 import { recordedApproval } from '../../src/web/approvals.js'
@@ -12,7 +13,7 @@ import { listPage } from '../../src/web/list-page.js'
 import { messagePage } from '../../src/web/message.js'
 import { signInPage } from '../../src/web/sign-in-page.js'
 import { lengthInWords } from '../../src/web/time.js'
-import { askedAt, denied, deploy, example, formOf, hostile, id, pageOf, resolved, vote } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, id, listOf, pageOf, resolved, vote } from './examples.js'
 import { anyone, person } from '../actors.js'
 
 const render = (confirmation: Confirmation, more = {}) => confirmationPage(pageOf(confirmation, more))
@@ -88,7 +89,7 @@ t.test('while no key exists every page says that the service is open', async (t)
   for (const page of [
     render(deploy, open),
     render(denied, open),
-    listPage({ ...open, items: [], now: askedAt, moreUrl: null, startUrl: null }),
+    listPage(listOf([], open)),
     signInPage({ csrf: '', next: '/', problem: null, isOpen: true }),
     messagePage({ ...open, title: 'Not found', text: 'There is no such page.' }),
   ]) {
@@ -413,15 +414,12 @@ t.test('where the form was stands how it ended, and what was written into it', a
 })
 
 t.test('without a rule nothing is said about the risk but that nobody assessed it', async (t) => {
-  for (const page of [render(example()), listPage({ ...frame, ...listed(example()) })]) {
+  for (const page of [render(example()), listPage(listOf([example()]))]) {
     t.match(wordsOf(page), 'Risk not assessed: no rule')
     t.notMatch(page, /normal risk/i)
   }
   t.match(wordsOf(render(example())), 'Rule none is about this action, so nobody has assessed its risk')
-  for (const page of [
-    render(example({}, { rule: 'mail' })),
-    listPage({ ...frame, ...listed(example({}, { rule: 'mail' })) }),
-  ]) {
+  for (const page of [render(example({}, { rule: 'mail' })), listPage(listOf([example({}, { rule: 'mail' })]))]) {
     t.match(wordsOf(page), 'Normal risk')
     t.notMatch(page, 'not assessed')
   }
@@ -431,10 +429,7 @@ t.test('for whom it says it acts is shown as its word', async (t) => {
   const named = example({ onBehalfOf: 'Ann\u202e <b>' })
   t.match(wordsOf(render(named)), 'On behalf of Ann[U+202E] <b> as the requester says, which is not verified')
   t.match(wordsOf(render(named)), 'SHA-256 over action, details, on whose behalf, requester and session.')
-  t.match(
-    wordsOf(listPage({ ...frame, ...listed(named) })),
-    'asked by newsletter-agent on behalf of Ann[U+202E] <b>, not verified',
-  )
+  t.match(wordsOf(listPage(listOf([named]))), 'asked by newsletter-agent on behalf of Ann[U+202E] <b>, not verified')
   t.notMatch(wordsOf(render(example())), /behalf/)
 })
 
@@ -443,14 +438,15 @@ t.test('a name that an agent chose cannot pass for words of the page', async (t)
   const asked = example({ requester: name, onBehalfOf: name })
   const remember = { scope: 'global', requester: name, expiresAt: null, isExact: false } as const
   const pages: [string, number][] = [
-    [listPage({ ...frame, ...listed(asked) }), 2],
+    [listPage(listOf([asked])), 2],
     // Among the facts twice; then for the session, and asked for always.
     [render(asked), 4],
     [render(resolved({ ...asked, votes: [vote('ann', { remember })] }, 'approved', 'ann')), 3],
   ]
   for (const [page, count] of pages) {
     t.equal(page.split(`<span class="verbatim"><bdi dir="ltr">${name}</bdi></span>`).length - 1, count)
-    t.equal(page.split(name).length - 1, count, 'and nowhere else')
+    const shown = page.replace(/ data-requester="[^"]*"/, '')
+    t.equal(shown.split(name).length - 1, count, 'and nowhere else')
   }
 })
 
@@ -473,31 +469,91 @@ t.test('the page says where whoever acts must present the digest', async (t) => 
   t.notMatch(wordsOf(render(example())), 'must present')
 })
 
-const listed = (confirmation: Confirmation) => ({
-  items: [{ confirmation, url: '/c/1' }],
-  now: askedAt,
-  moreUrl: null,
-  startUrl: null,
-})
-
 t.test('the list shows what waits, next deadline first', async (t) => {
   const items = [
     { confirmation: example({ action: 'later', timeoutSeconds: 300 }), url: '/c/2?a=1&b' },
     { confirmation: { ...deploy, deadline: askedAt + 60_000 }, url: '/c/1' },
   ]
-  const page = listPage({ ...frame, items, now: askedAt, moreUrl: '/?cursor=a&b', startUrl: null })
-  t.match(wordsOf(page), /deploy_production .* 1 minute left · asked by release-agent · 1 of 2 approvals later /)
+  const page = listPage(listOf([], { items, count: 2, moreUrl: '/?cursor=a&b' }))
+  t.match(
+    wordsOf(page),
+    /deploy_production .* 1 minute left asked just now .* asked by release-agent · session [\w-]+ · 1 of 2 approvals later /,
+  )
   t.match(page, 'href="/c/2?a=1&amp;b"')
   t.match(page, '<a href="/?cursor=a&amp;b">More that wait</a>')
   t.notMatch(page, 'From the start')
-  const empty = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null })
+  const empty = listPage(listOf([]))
   for (const one of [page, empty])
-    t.match(wordsOf(one), 'As of 2026-03-12 14:02:10 UTC. Reload to see what is new.', 'with or without JavaScript')
+    t.match(wordsOf(one), 'As of 2026-03-12 14:02:10 UTC. Reload to see what is new.', 'as it is without JavaScript')
   t.match(empty, 'Nothing waits for a person right now.')
   t.notMatch(empty, 'More that wait')
-  const end = listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: '/' })
+  const end = listPage(listOf([], { startUrl: '/' }))
   t.match(end, 'Nothing more waits right now.')
   t.match(end, '<a href="/">From the start</a>')
+})
+
+t.test('title, icon and list say how many wait, on all pages together', async (t) => {
+  for (const [count, title, icon, words] of [
+    [0, 'Nothing waits', 'holdpoint', 'Nothing to decide.'],
+    [1, '(1) Waiting', 'waiting-1', '1 waits, next deadline first.'],
+    [9, '(9) Waiting', 'waiting-9', '9 wait, next deadline first.'],
+    [1234, '(1,234) Waiting', 'waiting-many', '1,234 wait, next deadline first.'],
+  ] as const) {
+    const page = listPage(listOf([example()], { count, moreUrl: '/?cursor=a' }))
+    t.match(page, `<title>${title} · Holdpoint</title>`)
+    t.match(page, `<link rel="icon" href="/assets/${icon}.svg"`)
+    t.ok(assets[`/assets/${icon}.svg`], 'there is such an icon')
+    t.match(wordsOf(page), words)
+  }
+  t.match(assets['/assets/waiting-3.svg']?.body, />3<\/text>/)
+  t.match(assets['/assets/waiting-many.svg']?.body, />9\+<\/text>/)
+})
+
+t.test('two requests of one action are told apart by age, first details and session', async (t) => {
+  const one = example({ details: JSON.stringify({ list: 'news', note: 'x'.repeat(200) }), sessionKey: 'march\u202e' })
+  const other = { ...example({ details: '{}', sessionKey: '' }), createdAt: askedAt - 150_000 }
+  const words = wordsOf(listPage(listOf([one, other], { now: askedAt + 12_000 })))
+  t.match(words, /{"list":"news","note":"x+ … and more/)
+  t.notMatch(words, 'x'.repeat(160), 'only the first of them')
+  t.match(words, 'asked 12 seconds ago')
+  t.match(words, 'asked 2 minutes ago')
+  t.match(words, '· session march[U+202E] ')
+  t.equal(words.split('session').length - 1, 1, 'where there is none, none is named')
+  t.notMatch(words, '{}')
+  const large = wordsOf(listPage(listOf([{ ...one, details: '', description: '' }])))
+  t.match(large, 'A long description, which its page shows. Large details, which its page shows.')
+})
+
+t.test('what ended lately is on the list with how it ended and who did it', async (t) => {
+  const two = { ...example(), votes: [vote('ann'), vote('paul')] }
+  const ended = [
+    resolved(example(), 'expired', system('timeout')),
+    resolved(two, 'approved', 'paul'),
+    resolved(example(), 'denied', 'p<b>'),
+    resolved(example(), 'cancelled', 'bot'),
+  ].map((confirmation) => ({ confirmation, url: '/c/1' }))
+  const words = wordsOf(listPage(listOf([], { ended, now: askedAt + 3_695_000 })))
+  for (const how of [
+    'Expired: nobody decided in time',
+    'Approved by paul and 1 other',
+    'Denied by p<b>',
+    'Cancelled by bot',
+  ])
+    t.match(
+      words,
+      `send_newsletter – ${how}`.replace('–', /Exp|Canc/.test(how) ? '–' : /App/.test(how) ? '✓' : '✕'),
+      how,
+    )
+  t.match(words, '1 hour ago asked by newsletter-agent · session march-campaign')
+  t.notMatch(wordsOf(listPage(listOf([]))), 'Ended lately')
+})
+
+t.test('what a notification may say of a request is quoted, short and without anything hidden', async (t) => {
+  const page = listPage(listOf([example({ action: `a"\u202e${'b'.repeat(500)}`, requester: 'root"\n' })]))
+  const [, action, requester] = /data-action="([^"]*)" data-requester="([^"]*)"/.exec(page)!
+  t.match(action, /^&quot;a\\&quot;\\u\{202e\}b+… \\\{cut: \d+ more characters\}&quot;$/)
+  t.ok(action!.length < 110)
+  t.equal(requester, '&quot;root\\&quot;\\n&quot;')
 })
 
 t.test('signing in asks for a key and remembers where to go on', async (t) => {
@@ -668,8 +724,7 @@ t.test('how long a long text is stands before it', async (t) => {
   t.match(page, /1,284 characters, 2 lines x+/)
   t.match(page, /"text" 1,284 characters, 2 lines "x+/)
   t.match(page, /Requester 301 characters r+/)
-  const items = [{ confirmation: example({ description: text }), url: '/c' }]
-  const list = wordsOf(listPage({ ...frame, items, now: askedAt, moreUrl: null, startUrl: null }))
+  const list = wordsOf(listPage(listOf([example({ description: text })])))
   t.match(list, `${'x'.repeat(160)} … 1,124 more characters`)
 })
 
@@ -809,13 +864,9 @@ t.test('whatever text is in a message, a list or what was entered, it stays text
     ...tagsOf(messagePage({ ...frame, title: text, text, link: { url: '/c', text } })),
     ...tagsOf(signInPage({ csrf: text, next: text, problem: text, isOpen: true })),
     ...tagsOf(
-      listPage({
-        ...frame,
-        items: [{ confirmation: saying(text), url: '/c' }],
-        now: askedAt,
-        moreUrl: null,
-        startUrl: null,
-      }),
+      listPage(
+        listOf([saying(text)], { ended: [{ confirmation: resolved(saying(text), 'denied', text), url: '/c' }] }),
+      ),
     ),
     ...[null, text].flatMap((whyNotApprove) =>
       tagsOf(
@@ -887,19 +938,15 @@ t.test('no page has a script, a style or a handler in it, and none needs JavaScr
     render(deploy),
     render(hostile),
     render(denied),
-    listPage({
-      ...frame,
-      items: [{ confirmation: hostile, url: '/c' }],
-      now: askedAt,
-      moreUrl: '/?cursor=a&b',
-      startUrl: null,
-    }),
+    listPage(listOf([hostile], { moreUrl: '/?cursor=a&b' })),
     signInPage({ csrf: '', next: '', problem: '', isOpen: true }),
   ]) {
     const tags = tagsOf(page)
     t.same(
       tags.filter((tag) => /^<(script|style|iframe|object|base|embed)/.test(tag)),
-      ['<script src="/assets/remember.js" defer>', '<script src="/assets/holdpoint.js" defer>'],
+      ['remember', 'holdpoint', ...(page.includes('id="list"') ? ['list', 'alerts'] : [])].map(
+        (name) => `<script src="/assets/${name}.js" defer>`,
+      ),
     )
     t.same(
       tags.filter((tag) => / (style|on[a-z]+)=|javascript:/i.test(tag)),
@@ -954,7 +1001,10 @@ t.test('headers let nothing run but our own, and keep pages from frames, caches,
 })
 
 t.test('the assets are what the pages refer to, and the scripts are such', async (t) => {
-  const referred = [...render(deploy).matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+  const lists = Array.from({ length: 11 }, (_, count) => listPage(listOf([], { count })))
+  const referred = [...[render(deploy), ...lists].join('').matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(
+    ([, path]) => path!,
+  )
   t.same([...new Set(referred)].sort(), Object.keys(assets).sort())
   for (const { type, body } of Object.values(assets)) {
     if (!type.startsWith('text/javascript')) continue

@@ -11,7 +11,7 @@ import { signInPage } from '../../src/web/sign-in-page.js'
 import { has, needs } from '../needs.js'
 import { until } from '../support.js'
 import { launch, serve, type Site } from './browser.js'
-import { askedAt, denied, deploy, example, formOf, hostile, pageOf, resolved } from './examples.js'
+import { askedAt, denied, deploy, example, formOf, hostile, listOf, pageOf, resolved } from './examples.js'
 import { person } from '../actors.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -75,14 +75,18 @@ const pages: Record<string, string> = {
   '/open': confirmationPage(pageOf(small(), openForm)),
   '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
   '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
-  '/list': listPage({
-    ...frame,
-    items: [deploy, hostile, long].map((confirmation) => ({ confirmation, url: '/pending' })),
-    now: askedAt,
-    moreUrl: '/list',
-    startUrl: '/list',
-  }),
-  '/empty': listPage({ ...frame, items: [], now: askedAt, moreUrl: null, startUrl: null }),
+  '/list': listPage(
+    listOf([deploy, { ...hostile, id: 'hostile' }, { ...long, id: 'long' }], {
+      ended: [denied, resolved({ ...long, id: 'ended' }, 'expired', 'p'.repeat(300))].map((confirmation) => ({
+        confirmation,
+        url: '/denied',
+      })),
+      moreUrl: '/list',
+      startUrl: '/list',
+      ...frame,
+    }),
+  ),
+  '/empty': listPage(listOf([], frame)),
   '/login': signInPage({ csrf: 'token', next: '/list', problem: 'That key is not known.', isOpen: true }),
   '/message': messagePage({ ...frame, title: 'Not found', text: 'There is no such confirmation.' }),
 }

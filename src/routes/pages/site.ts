@@ -26,6 +26,9 @@ export type Site = ReturnType<typeof createSite>
 /** Every page asks in its own way whether its reader may see it. */
 export const config = { needs: 'page' as const }
 
+/** How long a page is held that asks for news. */
+export const longestPollMs = 60_000
+
 /** Where pages are that need a sign-in: at the root in open mode, and at the place of each sign-in. */
 export const places = ['', '/s/:session']
 

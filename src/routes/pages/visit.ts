@@ -17,7 +17,7 @@ import { hold, whenGone } from '../wait.js'
 import { problemWith, readDecision } from './decision.js'
 import { bodyLimit, type Fields, pathOf } from './form.js'
 import { notSignedIn, signInUrl, toSignIn } from './sign-in-page.js'
-import { baseOf, config, goTo, type Site } from './site.js'
+import { baseOf, config, goTo, longestPollMs, type Site } from './site.js'
 
 export interface Visitor {
   /** Of the confirmation. */
@@ -35,7 +35,6 @@ export interface Visitor {
   decide(decision: Decision): Promise<Decided | Refusal>
 }
 
-const longestPollMs = 60_000
 /** Among how many of those that end soonest the next one for somebody is looked for. */
 const maxLooked = 20
 

@@ -1,8 +1,8 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
 import { textOf } from '../../core/actor.js'
-import type { Confirmation, Status } from '../../core/model.js'
+import type { Confirmation, Resolved, Status } from '../../core/model.js'
 import { longestTimeoutSeconds } from '../../policy/risk.js'
-import { briefly, confirmations as table } from '../records.js'
+import { briefly, confirmations as table, inPassing } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
@@ -18,6 +18,9 @@ const filterColumns = {
   action: 'action',
   statuses: 'status',
 } as const
+
+/** What was pending, and is no more. */
+const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
@@ -67,6 +70,12 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       return collect(sql.pendingBriefly.iterate(...(after ?? [-1, -1])), {}, limit)
     }),
 
+    listEnded: read((since: number, limit: number) => {
+      assertKnown(anyConfirmation)
+      const ended = waysToEnd.flatMap((status) => sql.ended.all(status, since, limit) as SqlValue[][])
+      return ended.map((row) => toRecord(row) as Resolved).sort((a, b) => b.resolution.at - a.resolution.at)
+    }),
+
     due: read((now: number, limit: number) => takeSome(sql.due.iterate(now, limit), sizeOf).items.map(toRecord)),
     nextDue: read(() => sql.nextDue.get() as number | undefined),
     ahead: read((now: number, limit: number) => takeSome(sql.ahead.iterate(now, limit), sizeOf).items.map(toRecord)),
@@ -113,6 +122,8 @@ function prepare(db: Database.Database) {
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
     byDeadline: byDeadline(columns),
     pendingBriefly: byDeadline(table.columns(briefly)),
+    ended: rows(`SELECT ${table.columns(inPassing)} FROM confirmations INDEXED BY confirmations_ended
+      WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ? ORDER BY resolved_at DESC LIMIT ?`),
     allNewest: newestWhere(''),
     votedBy: newestFrom('voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND'),
     newest: new Map(

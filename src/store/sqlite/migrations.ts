@@ -505,4 +505,9 @@ export const migrations: readonly Migration[] = [
   -- When each key was used last, to the minute.
   CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- What ended lately, for the list that people keep open.
+  CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
+    WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
+  `,
 ]

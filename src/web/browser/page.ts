@@ -235,7 +235,8 @@
 
   function startTimers(): void {
     const started = Date.now()
-    timers = [...document.querySelectorAll<HTMLElement>('[data-left]')].map((element) => ({
+    // Those of the list are its own script's.
+    timers = [...document.querySelectorAll<HTMLElement>('[data-left]:not(#list *)')].map((element) => ({
       element,
       end: started + Number(element.dataset.left),
     }))
@@ -343,6 +344,6 @@
   void follow()
   // A page that the browser kept shows what stood when it was left.
   addEventListener('pageshow', (event) => {
-    if (event.persisted) void renew()
+    if (event.persisted && document.getElementById('list') === null) void renew()
   })
 })()

@@ -615,6 +615,90 @@ t.test(
   },
 )
 
+t.test('an open list learns what comes and what is decided, and only who is signed in is told', async (t) => {
+  const { browser, olga, paul, bot, clock, service, id, ...built } = await served(t)
+  await browser.signIn(olga)
+  const shown = async () => {
+    const { body } = await browser.get('/')
+    const [, url, mark] = /data-state="([^"]+)" data-mark="(\w+)"/.exec(body)!
+    return { body, mark: mark!, state: `${url}?mark=${mark}&wait=60` }
+  }
+  const changes: [() => Promise<unknown>, number, RegExp][] = [
+    [
+      () => bot('POST', '/confirm', { ...asked, details: { second: true }, timeout_seconds: 40 }),
+      2,
+      /<title>\(2\) Waiting/,
+    ],
+    [() => paul('POST', `/confirm/${id}/deny`), 1, /<title>\(1\) Waiting[^]*Ended lately[^]*Denied<\/b> by .*paul/],
+    [() => clock.advance(40_000), 0, /<title>Nothing waits[^]*Expired<\/b>: nobody decided in time/],
+  ]
+  for (const [change, count, page] of changes) {
+    const { state, mark } = await shown()
+    const told = browser.get(state)
+    await until(() => service.countListeners().one === 1)
+    await clock.advance(1000)
+    await change()
+    const { status, headers, body } = await told
+    t.match({ status, headers }, { status: 200, headers: { 'content-type': /^application\/json/ } })
+    const after = await shown()
+    t.same(JSON.parse(body), { mark: after.mark, count })
+    t.not(after.mark, mark)
+    t.match(after.body, page)
+  }
+  const { state, mark } = await shown()
+  const place = browser.there(state)
+  t.match(JSON.parse((await browser.get(state.replace('wait=60', 'wait=none'))).body), { mark }, 'at once')
+  t.match(JSON.parse((await browser.get('/list/state')).body), { mark }, 'and to whoever has seen none')
+  for (const [who, answer] of [
+    ['nobody', await browse(built).get('/list/state')],
+    ['the place alone', await browse(built).get(place)],
+    ["an agent's key", await bot('GET', '/list/state')],
+    ["a person's key, which opens no page", await olga('GET', '/list/state')],
+  ] as const) {
+    t.match(answer, { status: 401, headers: { 'content-type': /problem\+json/ } }, who)
+    t.notMatch(JSON.stringify(answer.body), mark, who)
+  }
+})
+
+t.test('who is signed out while a question about the list is held learns nothing more', async (t) => {
+  const { browser, olga, root, bot, clock, service } = await served(t)
+  await browser.signIn(olga)
+  const { mark } = await service.readList(null)
+  const told = browser.get(`/list/state?mark=${mark}&wait=60`)
+  await until(() => service.countListeners().one === 1)
+  await clock.advance(1000)
+  await root('DELETE', `/keys/${olga.keyId}`)
+  await bot('POST', '/confirm', { ...asked, details: { second: true } })
+  t.match(await told, { status: 401 })
+})
+
+t.test('an open list takes a place among those who wait; without one it is told at once', async (t) => {
+  const { browser, olga, service } = await served(t)
+  await browser.signIn(olga)
+  const { mark } = await service.readList(null)
+  const { countListeners } = service
+  service.countListeners = () => ({ one: 20_000, all: 0 })
+  const { status, body } = await browser.get(`/list/state?mark=${mark}&wait=60`)
+  t.equal(status, 200)
+  t.same(JSON.parse(body), { mark, count: 1 })
+  service.countListeners = countListeners
+  t.equal(service.countListeners().one, 0)
+})
+
+t.test('a page on which the list goes on follows nothing, and says as of when it is', async (t) => {
+  const { browser, olga, bot } = await served(t, { config: { rateLimit: 1000, openLimit: 0 } })
+  const items = Array.from({ length: 100 }, (_, n) => ({ ...asked, details: { n }, timeout_seconds: 60 }))
+  await bot('POST', '/confirm/batch', { items })
+  await browser.signIn(olga)
+  const first = await browser.get('/')
+  const second = await browser.get(/href="(\/\?cursor=[\w-]+)"/.exec(first.body)![1]!)
+  t.match(first.body, /<title>\(101\) Waiting/)
+  t.match(first.body, 'data-state="/list/state"')
+  t.match(second.body, /<title>\(101\) Waiting/)
+  t.match(second.body, 'Reload to see what is new.')
+  t.notMatch(second.body, 'data-state')
+})
+
 t.test('a place in the list that is none of ours is refused with a page, and nobody gets there unknown', async (t) => {
   const { browser, olga } = await served(t)
   t.equal((await browser.get('/?cursor=nonsense')).headers.location, '/login?next=%2F')
@@ -1316,8 +1400,9 @@ t.test('a few large requests do not crowd the others out of the list', async (t)
   for (let count = 0; count < 4; count++) await submit({ description: large, details: { large }, timeout_seconds: 30 })
   await submit({ action: 'urgent', description: 'Short and last', timeout_seconds: 300 })
   const { body } = await call('GET', '/')
-  t.equal(String(body).split('<li>').length - 1, 5)
+  t.equal(String(body).split('<li id="item-').length - 1, 5)
   t.match(body, 'Short and last')
   t.match(body, 'A long description, which its page shows.')
+  t.match(body, 'Large details, which its page shows.')
   t.notMatch(body, 'More that wait')
 })
