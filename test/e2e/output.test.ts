@@ -29,7 +29,7 @@ t.test('off a terminal the log is JSON, one line an event, and never shows a tok
   const { id } = (await program.submit()).body
   await program.logLine(/telegram does not answer/)
   await program.logLine(/discord does not answer/)
-  t.match(await program.logLine(/no chat took the message/), { level: 'warn', id, action: 'send_mail' })
+  t.match(await program.logLine(/no chat has taken the message/), { level: 'warn', id, action: 'send_mail' })
   await program.call('POST', `/confirm/${id}/approve`, { approver: 'alice' })
   const record = (await program.call('GET', `/confirm/${id}`)).body
   const events = await program.events()
