@@ -454,4 +454,10 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
     WHERE next_at IS NOT NULL;
   `,
+  `
+  -- A slot that counts in no window any more is removed, whoever takes one.
+  ALTER TABLE quota_slots ADD COLUMN kept_until INTEGER NOT NULL DEFAULT 0;
+  UPDATE quota_slots
+  SET kept_until = at + CASE WHEN quota GLOB 'action *' OR quota GLOB 'of *' THEN 31536000000 ELSE 3600000 END;
+  `,
 ]
