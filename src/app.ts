@@ -29,11 +29,14 @@ import {
   useZod,
   withoutCompilers,
 } from './routes/api.js'
+import { limitAnswers } from './routes/answer-room.js'
 import { apiDescription } from './routes/answers.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
+import { limitBodies } from './routes/body.js'
 import { confirmRoutes } from './routes/confirm.js'
+import { type Connections, createConnections } from './routes/connections.js'
 import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
@@ -43,8 +46,8 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
-import { createBacklog, limitBacklog } from './routes/response-backlog.js'
-import { guardServer, refuseSocket } from './routes/socket.js'
+import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
+import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
 import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
@@ -61,10 +64,13 @@ export interface Deps {
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance?: () => string
   rules?: LoadedRules | null
+  /** Others than the usual. */
+  shareLimits?: Partial<ShareLimits>
 }
 
 export interface Holdpoint {
   app: Api
+  connections: Connections
   service: Service
   /** What openapi.yaml must be: the routes as they describe themselves. */
   openapi(): string
@@ -144,18 +150,17 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
-    // checkOrigin asks for it, and its refusal has a body.
-    http: { requireHostHeader: false },
+    http: serverOptions,
   })
   guardServer(app.server)
   useZod(app)
   parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
-  const countAs = await limitFloods(
+  const floods = await limitFloods(
     app,
     config.floodLimit,
     () => clock.now(),
-    metrics.flooded,
+    () => metrics.refused('requests'),
     (token) => service.findLink(token),
   )
   const ownNames = () => [config.host, ...(pagesUrl === '' ? [] : [new URL(pagesUrl).hostname])]
@@ -167,10 +172,22 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   )
   takeTurns(app, service.turnstile)
   const local = new WeakSet<IncomingMessage>()
-  const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed)
+  const auth = authenticate(app, service, (raw) => local.has(raw), () => metrics.refused('refusals'))
 
-  const backlog = createBacklog()
-  limitBacklog(app, backlog)
+  const limits = { ...shareLimits, ...deps.shareLimits }
+  const shares = createShares(service.openMode.isOpen, metrics.refused, limits)
+  const connections = createConnections(app, shares, limits.connections)
+  connections.watch(app.server)
+  limitBodies(app, shares)
+  limitAnswers(app, shares)
+  metrics.observe(
+    () => ({ connections: connections.count(), ...shares.taken() }),
+    async () => ({
+      requests: floods.names(),
+      destinations: outbox.countDestinations(),
+      slots: await store.quotas.count(),
+    }),
+  )
   // A caller who waits is answered with what there is before the server closes.
   app.addHook('preClose', (done) => {
     service.release()
@@ -180,14 +197,14 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const routes = collectRoutes(app)
   refuseUnnamed(app)
   const cursors = createCursors(await store.secret())
-  confirmRoutes(app, service, auth, backlog, cursors)
-  batchRoutes(app, service, countAs)
-  streamRoutes(app, service, auth, backlog)
+  confirmRoutes(app, service, auth, shares, cursors)
+  batchRoutes(app, service, floods.countAs)
+  streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl)
-  await pageRoutes(app, { service, auth, backlog, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',
     {
@@ -207,6 +224,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   answerNotFound(app, routes)
   return {
     app,
+    connections,
     service,
     openapi: () => describeApi(routes, version),
     routeLocal(request, response) {

@@ -13,6 +13,7 @@ import type { z } from 'zod'
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
+import { takeBodies } from './body.js'
 import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
 import { maxValues, noBody, noQuery } from './requests.js'
@@ -59,7 +60,8 @@ export function beginAnswers(app: Api): void {
   })
   app.addHook('onRequest', (request, reply, done) => {
     // Nobody is there to be answered: what came behind the last of a connection that was cut off.
-    if (request.raw.socket.destroyed) return void reply.hijack()
+    const { socket } = request.raw
+    if (socket.destroyed || socket.writableEnded) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
     if (closing) {
@@ -130,7 +132,7 @@ export function takeTurns(app: Api, turnstile: Turnstile): void {
 export function parseBodies(app: Api, turnstile: Turnstile): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+  takeBodies(app, 'application/json', (request, body, done) => {
     if (body.length === 0) return done(null, undefined)
     if (!isUtf8(body)) return done(new Problem('not_json', 'The body must be JSON in UTF-8.'))
     if (body.length > maxValues && countValues(body) > maxValues) {
@@ -151,7 +153,7 @@ export function parseBodies(app: Api, turnstile: Turnstile): void {
     if (turn === null) parse()
     else void turn.then(parse)
   })
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+  takeBodies(app, '*', (_request, body, done) => {
     if (body.length === 0) done(null, undefined)
     else done(unsupported())
   })

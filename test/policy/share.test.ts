@@ -1,10 +1,10 @@
 // Shares: never more than the bound, never more than a share for one, and all is given back.
 import fc from 'fast-check'
 import t from 'tap'
-import { createShares } from '../../src/policy/share.js'
+import { createShare } from '../../src/policy/share.js'
 
 t.test('one who has used up their share is refused, and another still finds room', async (t) => {
-  const { take, taken } = createShares({ total: 4, each: 2 })
+  const { take, taken } = createShare({ total: 4, each: 2 })
   const first = take('bot')
   take('bot')
   t.equal(take('bot'), 'share')
@@ -18,7 +18,7 @@ t.test('one who has used up their share is refused, and another still finds room
 })
 
 t.test('everybody in open mode has the whole bound', async (t) => {
-  const { take } = createShares({ total: 4, each: 2 })
+  const { take } = createShare({ total: 4, each: 2 })
   t.type(take(null, 4), 'function')
   t.equal(take(null), 'bound')
 })
@@ -31,7 +31,7 @@ t.test('whatever is taken and given back, neither bound nor share is passed', as
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const { take, taken } = createShares({ total: 10, each: 4 })
+      const { take, taken } = createShare({ total: 10, each: 4 })
       const held: { who: string | null; size: number; release: () => void }[] = []
       const sum = (who?: string | null) =>
         held.reduce((all, one) => all + (who === undefined || one.who === who ? one.size : 0), 0)

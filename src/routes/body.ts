@@ -1,0 +1,111 @@
+// How a body comes in: once there is room for it in its requester's share, into one piece of memory, and the room is given back
+// when it has been read. Before that, nothing of it is taken from the socket but what Node has read ahead.
+import type { FastifyRequest } from 'fastify'
+import type { Api } from './api.js'
+import { Problem } from './errors.js'
+import { whenEnded } from './response-end.js'
+import type { Shares } from './shares.js'
+
+/** What says that it is no larger has room without asking: it is less than its connection costs. */
+const smallBody = 8 * 1024
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    giveBodyRoom: (() => void) | null
+  }
+}
+
+export function limitBodies(app: Api, shares: Shares): void {
+  app.decorateRequest('giveBodyRoom', null)
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    const size = sizeOf(request)
+    // What is too large is refused unread.
+    if (size <= smallBody || size > request.routeOptions.bodyLimit) return done(null, payload)
+    let isIn = false
+    let go: () => void = () => void (isIn = true)
+    const room = shares.bodies.queue(request, size, () => go())
+    if (typeof room === 'string') {
+      const whose = room === 'share' ? `of ${shares.requesterOf(request) || 'whoever has no key'} ` : ''
+      const sentence = `Too many large bodies ${whose}are being received, or wait for it; try again in 5 s.`
+      return done(shares.refuse('bodies', sentence, 5))
+    }
+    request.giveBodyRoom = room
+    whenEnded(reply, room)
+    if (isIn) done(null, payload)
+    else go = () => done(null, payload)
+  })
+  app.addHook('preValidation', (request, _reply, done) => {
+    request.giveBodyRoom?.()
+    done()
+  })
+}
+
+/** As it says itself; as much as may be, where it does not. */
+function sizeOf({ method, headers, routeOptions }: FastifyRequest): number {
+  if (method === 'GET' || method === 'HEAD') return 0
+  if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
+  return Number(headers['content-length'] ?? 0)
+}
+
+/** A parser that is given the whole body. Its limit is the route's. */
+export function takeBodies(
+  app: Api,
+  type: string,
+  parse: (request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => void,
+): void {
+  app.addContentTypeParser(type, (request, payload, done) => {
+    readBody(request, payload, (problem, body) => (problem === null ? parse(request, body, done) : done(problem)))
+  })
+}
+
+/**
+ * Not as Fastify reads it, which keeps every chunk until the end: a body in chunks of one byte would take a hundred times its
+ * size.
+ */
+function readBody(
+  { headers, routeOptions }: FastifyRequest,
+  payload: FastifyRequest['raw'],
+  done: (problem: Problem | null, body: Buffer) => void,
+): void {
+  const limit = routeOptions.bodyLimit
+  const said = headers['content-length']
+  let body = Buffer.alloc(0)
+  let length = 0
+  if (Number(said) > limit) return done(tooLarge(), body)
+
+  function add(chunk: Buffer): void {
+    const needed = length + chunk.length
+    if (needed > limit) return end(tooLarge())
+    if (needed > body.length) grow(Math.max(needed, said === undefined ? Math.min(limit, 2 * needed) : Number(said)))
+    chunk.copy(body, length)
+    length = needed
+  }
+
+  function grow(size: number): void {
+    const larger = Buffer.allocUnsafe(size)
+    body.copy(larger, 0, 0, length)
+    body = larger
+  }
+
+  function complete(): void {
+    const isAsSaid = said === undefined || Number(said) === length
+    end(isAsSaid ? null : new Problem('invalid_request', 'The body is not as long as Content-Length says.'))
+  }
+
+  function fail(): void {
+    end(new Problem('invalid_request', 'The body ended before it was complete.'))
+  }
+
+  function end(problem: Problem | null): void {
+    payload.off('data', add).off('end', complete).off('error', fail)
+    // What is left of it is dropped, and so is what becomes of that.
+    payload.on('error', () => {})
+    done(problem, body.subarray(0, length))
+  }
+
+  payload.on('data', add).on('end', complete).on('error', fail)
+}
+
+function tooLarge(): Problem {
+  return new Problem('body_too_large', 'The body is larger than 1 MiB; send less.')
+}
