@@ -85,8 +85,6 @@ export interface Holdpoint {
 let description: string | undefined
 const descriptionFile = new URL('../../openapi.yaml', import.meta.url)
 const bodyLimit = 1024 * 1024
-/** A request that is still not complete by then is given up. */
-const requestTimeoutMs = 30_000
 
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
@@ -141,7 +139,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   // Fastify's own logger stays off: one line an event, and a request is not an event.
   const app: Api = Fastify({
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: serverOptions.requestTimeout,
     // beginAnswers says it as a problem.
     return503OnClosing: false,
     // A name of a hundred letters, each of them written as %XX%XX%XX.
@@ -172,22 +170,28 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   )
   takeTurns(app, service.turnstile)
   const local = new WeakSet<IncomingMessage>()
-  const auth = authenticate(app, service, (raw) => local.has(raw), () => metrics.refused('refusals'))
+  const auth = authenticate(
+    app,
+    service,
+    (raw) => local.has(raw),
+    () => metrics.refused('refusals'),
+  )
 
   const limits = { ...shareLimits, ...deps.shareLimits }
   const shares = createShares(service.openMode.isOpen, metrics.refused, limits)
-  const connections = createConnections(app, shares, limits.connections)
+  const connections = createConnections(app, shares, limits.connections, service.turnstile.giveWay)
   connections.watch(app.server)
   limitBodies(app, shares)
   limitAnswers(app, shares)
-  metrics.observe(
-    () => ({ connections: connections.count(), ...shares.taken() }),
-    async () => ({
+  metrics.observe({
+    taken: () => ({ connections: connections.count(), ...shares.taken() }),
+    queued: shares.queued,
+    kept: async () => ({
       requests: floods.names(),
       destinations: outbox.countDestinations(),
       slots: await store.quotas.count(),
     }),
-  )
+  })
   // A caller who waits is answered with what there is before the server closes.
   app.addHook('preClose', (done) => {
     service.release()

@@ -29,7 +29,7 @@ export interface Served {
 
 export async function listen({ app, connections }: Served, { host, port, webPort }: Config): Promise<Listening> {
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, backlog })
   } catch (error) {
     throw explain(error, host, port, '--port')
   }
@@ -60,6 +60,9 @@ export async function listen({ app, connections }: Served, { host, port, webPort
     },
   }
 }
+
+/** So many who connect at once wait for their turn, if the kernel lets them; who finds no room there tries again after a second. */
+const backlog = 4096
 
 /** Files that are open beside connections: the database, its locks and threads, callbacks and chats that are under way. */
 const otherFiles = 256
@@ -98,8 +101,7 @@ export async function listenLocally(path: string, route: RequestListener): Promi
 
 function createWebServer(app: Api): Server {
   const server = createServer(serverOptions, (request, response) => app.routing(request, response))
-  const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
-  Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
+  server.keepAliveTimeout = app.server.keepAliveTimeout
   server.on('clientError', refuseSocket)
   guardServer(server)
   return server
@@ -108,7 +110,7 @@ function createWebServer(app: Api): Server {
 function listenOn(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, resolve)
+    server.listen({ host, port, backlog }, resolve)
   })
 }
 

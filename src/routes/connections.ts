@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Limits } from '../policy/share.js'
 import type { Api } from './api.js'
 import type { Problem } from './errors.js'
-import { shareLimits, type Shares } from './shares.js'
+import type { Shares } from './shares.js'
 import { refuse } from './socket.js'
 
 export interface Connections {
@@ -35,10 +35,12 @@ const maxUnderWay = 16
 /** So many of those that found no room are told so at a time; beyond that they are cut off, for each has a file open. */
 const maxRefused = 100
 
+/** `onAccept` is told of each that found a place. */
 export function createConnections(
   app: Api,
   shares: Shares,
-  { total, each }: Limits = shareLimits.connections,
+  { total, each }: Limits,
+  onAccept: () => void,
 ): Connections {
   const all = new Map<Socket, Connection>()
   // Only who has a connection is remembered.
@@ -53,6 +55,7 @@ export function createConnections(
     all.set(socket, connection)
     nobody.count += 1
     nobody.idle.add(connection)
+    onAccept()
     socket.once('close', () => forget(connection))
   }
 

@@ -8,12 +8,19 @@ export interface Turnstile {
   wait(): Promise<void> | null
   /** Does the work in turn, and answers with what came of it. */
   run<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Somebody has connected. Node accepts one connection in each turn of the event loop, so while there are more, work gives way
+   * to them, for as long as the last of its turns took.
+   */
+  giveWay(): void
 }
 
 export function createTurnstile(now: () => number = () => performance.now()): Turnstile {
   // A set keeps the order, and gives up its first without moving the rest.
   const waiting = new Set<() => void>()
   let began: number | null = null
+  let gaveWay: { at: number; ms: number } | null = null
+  let isArriving = false
 
   /** The first of a turn begins it; it ends when the event loop has been around. */
   function isOpen(): boolean {
@@ -25,6 +32,13 @@ export function createTurnstile(now: () => number = () => performance.now()): Tu
   }
 
   function nextTurn(): void {
+    if (isArriving) {
+      isArriving = false
+      gaveWay ??= { at: now(), ms: Math.max(turnMs, now() - began!) }
+      began = -Infinity
+      if (now() - gaveWay.at < gaveWay.ms) return void setImmediate(nextTurn)
+    }
+    gaveWay = null
     began = null
     letIn()
   }
@@ -43,5 +57,9 @@ export function createTurnstile(now: () => number = () => performance.now()): Tu
     return new Promise((start) => waiting.add(start))
   }
 
-  return { wait, run: (work) => wait()?.then(work) ?? work() }
+  return {
+    wait,
+    run: (work) => wait()?.then(work) ?? work(),
+    giveWay: () => void (isArriving = began !== null),
+  }
 }
