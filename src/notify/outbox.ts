@@ -1,5 +1,6 @@
 // The durable outbox: one lane per channel leases the deliveries that are due, sends them and records what became of each.
 // A crash between sending and recording sends again: at least once, never lost.
+import { setMaxListeners } from 'node:events'
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
 import { type Claimed, type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
@@ -40,6 +41,8 @@ const silent: HealthLog = { info() {}, warn() {} }
 
 export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps): Outbox {
   const stopping = new AbortController()
+  // As many as sends are under way.
+  setMaxListeners(0, stopping.signal)
   const lanes = new Map(carriers.map((carrier) => [carrier.name, createLane(carrier)]))
   let baseUrl = ''
   let stopped = false
