@@ -11,8 +11,16 @@ export interface Metrics {
   text(): Promise<string>
   /** Refused before the service was asked, because this share was used up. */
   refused(share: ShareName): void
-  /** Reads at each scrape how much of the shares is taken, and how many names are kept, by what for. */
-  observe(taken: () => Partial<Record<ShareName, number>>, kept: () => Promise<Record<string, number>>): void
+  /** What is read at each scrape from now on. */
+  observe(observed: Observed): void
+}
+
+interface Observed {
+  /** How much of each share is taken, and how many wait for it. */
+  taken(): Partial<Record<ShareName, number>>
+  queued(): Partial<Record<ShareName, number>>
+  /** How many names are kept, by what for. */
+  kept(): Promise<Record<string, number>>
 }
 
 /** Seconds from asking to deciding: a reflex, a glance, a coffee, the longest wait there is. */
@@ -91,6 +99,12 @@ export const metrics = {
     labels: ['share'],
     help: 'How much of what is shared out in memory is taken by all: `connections`, bytes of `bodies`, `waits` and so on.',
   },
+  queued: {
+    name: 'holdpoint_share_queued',
+    type: 'gauge',
+    labels: ['share'],
+    help: 'Requests that wait for room: for their `bodies`, or for their `answers`.',
+  },
   kept: {
     name: 'holdpoint_kept_names',
     type: 'gauge',
@@ -155,6 +169,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   const unrecorded = counter(metrics.unrecorded)
   const shareRefusals = counter(metrics.shareRefusals)
   const taken = gauge(metrics.taken)
+  const queued = gauge(metrics.queued)
   const kept = gauge(metrics.kept)
   const pending = gauge(metrics.pending)
   const oldest = gauge(metrics.oldest)
@@ -228,8 +243,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
     countRefused(refused)
   })
 
-  let readTaken: Parameters<Metrics['observe']>[0] = () => ({})
-  let readKept: Parameters<Metrics['observe']>[1] = async () => ({})
+  let observed: Observed | null = null
 
   return {
     contentType: registry.contentType,
@@ -243,15 +257,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
       const { one, all } = service.countListeners()
       listeners.set({ of: 'one' }, one)
       listeners.set({ of: 'all' }, all)
-      for (const [share, count] of Object.entries(readTaken())) taken.set({ share }, count)
-      for (const [of, count] of Object.entries(await readKept())) kept.set({ of }, count)
+      for (const [share, count] of Object.entries(observed?.taken() ?? {})) taken.set({ share }, count)
+      for (const [share, count] of Object.entries(observed?.queued() ?? {})) queued.set({ share }, count)
+      for (const [of, count] of Object.entries((await observed?.kept()) ?? {})) kept.set({ of }, count)
       oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)
       return registry.metrics()
     },
     refused: countRefusal,
-    observe(taken, kept) {
-      readTaken = taken
-      readKept = kept
-    },
+    observe: (one) => void (observed = one),
   }
 }

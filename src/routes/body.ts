@@ -18,20 +18,24 @@ declare module 'fastify' {
 export function limitBodies(app: Api, shares: Shares): void {
   app.decorateRequest('giveBodyRoom', null)
   app.addHook('preParsing', (request, reply, payload, done) => {
-    const size = sizeOf(request)
+    const said = sizeOf(request)
+    const limit = request.routeOptions.bodyLimit
     // What is too large is refused unread.
-    if (size <= smallBody || size > request.routeOptions.bodyLimit) return done(null, payload)
+    if (said !== null && (said <= smallBody || said > limit)) return done(null, payload)
     let isIn = false
     let go: () => void = () => void (isIn = true)
-    const room = shares.bodies.queue(request, size, () => go())
+    // What does not say how long it is may come in pieces of a byte, of which Node would keep thousands while it waits.
+    const isPatient = said !== null
+    const room = isPatient ? shares.bodies.queue(request, said, () => go()) : shares.bodies.take(request, limit)
     if (typeof room === 'string') {
       const whose = room === 'share' ? `of ${shares.requesterOf(request) || 'whoever has no key'} ` : ''
-      const sentence = `Too many large bodies ${whose}are being received, or wait for it; try again in 5 s.`
+      const advice = isPatient ? '' : ', or say how long it is in Content-Length'
+      const sentence = `Too many large bodies ${whose}are being received; try again in 5 s${advice}.`
       return done(shares.refuse('bodies', sentence, 5))
     }
     request.giveBodyRoom = room
     whenEnded(reply, room)
-    if (isIn) done(null, payload)
+    if (isIn || !isPatient) done(null, payload)
     else go = () => done(null, payload)
   })
   app.addHook('preValidation', (request, _reply, done) => {
@@ -40,11 +44,10 @@ export function limitBodies(app: Api, shares: Shares): void {
   })
 }
 
-/** As it says itself; as much as may be, where it does not. */
-function sizeOf({ method, headers, routeOptions }: FastifyRequest): number {
+/** As it says itself, which null does not. */
+function sizeOf({ method, headers }: FastifyRequest): number | null {
   if (method === 'GET' || method === 'HEAD') return 0
-  if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit
-  return Number(headers['content-length'] ?? 0)
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null
 }
 
 /** A parser that is given the whole body. Its limit is the route's. */

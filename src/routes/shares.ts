@@ -25,8 +25,9 @@ export type Shares = Record<RoomName, Room> & {
    * nobody in particular.
    */
   requesterOf(request: FastifyRequest): string | null
-  /** How much of each is taken by all. */
+  /** How much of each is taken by all, and how many wait for it. */
   taken(): Record<RoomName, number>
+  queued(): Record<'bodies' | 'answers', number>
   /** Counts the refusal, and answers it. */
   refuse(share: ShareName, sentence: string, retryAfterSeconds: number): Problem
 }
@@ -58,6 +59,7 @@ export function createShares(
     ...rooms,
     requesterOf,
     taken: () => byName((name) => rooms[name].taken()),
+    queued: () => ({ bodies: rooms.bodies.queued(), answers: rooms.answers.queued() }),
 
     refuse(share, sentence, retryAfterSeconds) {
       onRefused(share)

@@ -7,8 +7,18 @@ import { pageHeaders } from '../web/headers.js'
 import { messagePage } from '../web/message.js'
 import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
-/** For every server: checkOrigin asks for a host, and its refusal has a body; a time that is over is noticed soon after. */
-export const serverOptions = { requireHostHeader: false, connectionsCheckingInterval: 5000 }
+/** A request that is still not complete by then is given up. */
+const requestTimeoutMs = 30_000
+
+/** For every server. */
+export const serverOptions = {
+  requestTimeout: requestTimeoutMs,
+  // Of the two Node takes the shorter for the headers and the longer for the whole, whichever is which.
+  headersTimeout: requestTimeoutMs,
+  connectionsCheckingInterval: 5000,
+  // checkOrigin asks for it, and its refusal has a body.
+  requireHostHeader: false,
+}
 
 /** How long a refused client may go on sending, and take to read why. */
 const lingerMs = 1000

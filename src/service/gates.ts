@@ -114,7 +114,11 @@ export function createGates(deps: GateDeps): Gate[] {
     const sentence =
       `${whose} written what may be written in a day (${diskLimitBytes / 1024 / 1024} MiB); there is room for this ` +
       `in ${seconds} s.`
-    return refused(one, refuse('disk_limited', sentence, { share: 'disk' satisfies ShareName, retry_after_seconds: seconds }), null)
+    return refused(
+      one,
+      refuse('disk_limited', sentence, { share: 'disk' satisfies ShareName, retry_after_seconds: seconds }),
+      null,
+    )
   }
 
   const whitelist: Gate = {

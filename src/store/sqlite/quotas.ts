@@ -48,7 +48,9 @@ export function readUsage(db: Database.Database): (quota: string, now: number, l
 }
 
 export function countSlots(db: Database.Database): () => number {
-  const count = db.prepare(`SELECT count(*) FROM (SELECT 1 FROM quota_slots LIMIT ${maxCounted})`).pluck()
+  const count = db
+    .prepare(`SELECT count(*) FROM (SELECT 1 FROM quota_slots WHERE quota > '' LIMIT ${maxCounted})`)
+    .pluck()
   return () => count.get() as number
 }
 

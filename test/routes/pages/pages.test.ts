@@ -548,8 +548,7 @@ t.test('the page of a link learns when something changes, and a caller without a
 })
 
 t.test('when nobody more can be held, a page is told at once how it stands', async (t) => {
-  const { link, ...built } = await linked(t)
-  built.service.countListeners = () => ({ one: 20_000, all: 0 })
+  const { link, ...built } = await linked(t, { shareLimits: { waits: { total: 0, each: 0 } } })
   const { statusCode, body } = await built.app.inject({ method: 'GET', url: `${link}/state?version=1&wait=60` })
   t.equal(statusCode, 200)
   t.same(JSON.parse(body), { version: 1 })

@@ -44,7 +44,10 @@ t.test('only so many large pages are made at once; small ones are not concerned'
   t.match(small, '<!doctype html>')
   const [first, ...rest] = await Promise.allSettled(large)
   t.match(first, { status: 'fulfilled', value: /<!doctype html>/ })
-  t.match(rest.at(-1), { status: 'rejected', reason: { code: 'flood_limited', extra: { share: 'pages', retry_after_seconds: 2 } } })
+  t.match(rest.at(-1), {
+    status: 'rejected',
+    reason: { code: 'flood_limited', extra: { share: 'pages', retry_after_seconds: 2 } },
+  })
   t.equal(rest.filter(({ status }) => status === 'rejected').length, 1)
   t.match(await render(request, pageOf(example({ description: tabs }))), '<!doctype html>', 'then there is room again')
 })
