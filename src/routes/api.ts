@@ -10,6 +10,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
+import { nameOf } from '../access/role.js'
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
@@ -111,8 +112,8 @@ export function refuseUnnamed(app: Api): void {
  */
 export function takeTurns(app: Api, turnstile: Turnstile): void {
   // Supervisors do not queue.
-  const turnFor = ({ method, routeOptions: { config } }: FastifyRequest) =>
-    method === 'GET' && config.rateLimit !== false ? turnstile.wait() : null
+  const turnFor = ({ method, caller, routeOptions: { config } }: FastifyRequest) =>
+    method === 'GET' && config.rateLimit !== false ? turnstile.wait(nameOf(caller)) : null
   app.addHook('preHandler', (request, _reply, done) => {
     const turn = turnFor(request)
     if (turn === null) done()
@@ -149,7 +150,7 @@ export function parseBodies(app: Api, turnstile: Turnstile): void {
         else done(new Problem('ambiguous_json', sayAmbiguity(ambiguity, 'the body')))
       })
     }
-    const turn = body.length < largeBody ? null : turnstile.wait()
+    const turn = body.length < largeBody ? null : turnstile.wait(nameOf(request.caller))
     if (turn === null) parse()
     else void turn.then(parse)
   })

@@ -59,7 +59,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
         if (rest.done === true) return reply.code(204).send(null)
       }
       assertHeld(shares, reply)
-      const following = { filter: { confirmationId: id }, after, idleMs, until: id }
+      const following = { filter: { confirmationId: id }, after, idleMs, until: id, who: nameOf(caller) }
       const pages = toldTo(caller, service.follow(following, whenGone(reply)))
       return send(reply, 'retry: 1000', isAgent ? numbered(pages, Number(asked ?? 0)) : pages)
     },
@@ -89,7 +89,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
       else takeStream(reply)
       // A reader who begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
-      const following = { filter: eventFilter(filters), after, idleMs }
+      const following = { filter: eventFilter(filters), after, idleMs, who: nameOf(caller) }
       return send(reply, first, toldTo(caller, service.follow(following, whenGone(reply))))
     },
   )
@@ -118,7 +118,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
     for (let more = true; more;) {
       const from = after
-      const page = await service.turnstile.run(() => service.listEvents(from, pageSize, { confirmationId: id }))
+      const look = () => service.listEvents(from, pageSize, { confirmationId: id })
+      const page = await service.turnstile.run(look, nameOf(caller))
       yield* page.events.filter((event) => isFor(caller, event))
       after = page.upTo
       more = page.more

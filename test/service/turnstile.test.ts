@@ -41,11 +41,11 @@ t.test('of a crowd some get their turn, in order, until all have', async (t) => 
 t.test('what somebody does once it is their turn counts for that turn, until they pause', async (t) => {
   let time = 0
   const { wait } = createTurnstile(() => time)
-  t.equal(wait(), null)
+  t.equal(wait(null), null)
   time += 4
   let done = 0
   const crowd = Array.from({ length: 6 }, async () => {
-    await wait()
+    await wait(null)
     // As an answer that is read, rendered and written out.
     for (let step = 0; step < 4; step++) await Promise.resolve()
     time += 3
@@ -128,4 +128,19 @@ t.test('when nobody comes any more, work goes on at once', async (t) => {
   await turn()
   t.equal(done, 3)
   await Promise.all(crowd)
+})
+
+t.test('requesters take turns: a crowd of one delays nobody else', async (t) => {
+  let time = 0
+  const { run } = createTurnstile(() => time)
+  const order: string[] = []
+  const ask = (who: string | null, times: number) =>
+    Array.from({ length: times }, (_, index) =>
+      run(async () => {
+        time += 4
+        order.push(`${who} ${index + 1}`)
+      }, who),
+    )
+  await Promise.all([...ask('bot', 5), ...ask('other', 2), ...ask(null, 1)])
+  t.same(order, ['bot 1', 'bot 2', 'other 1', 'null 1', 'bot 3', 'other 2', 'bot 4', 'bot 5'])
 })
