@@ -11,6 +11,8 @@ export interface Target {
 
 /** As many sockets as most machines let one process have, with some to spare. */
 const manySockets = 900
+/** For what keeps a processor busy by its mere bytes, as much as any flood would. */
+const fewSockets = 16
 const megabyte = 1024 * 1024
 
 let drawn = 0
@@ -36,13 +38,18 @@ export const attacks = {
   /** All but the last byte of a large body. */
   bodies: (target: Target) =>
     reopen(target, () => post(target, '/confirm', submission(nameOf('unfinished'), megabyte - 2000)).subarray(0, -1)),
-  /** The same in chunks of a byte each. */
-  chunks: (target: Target) =>
-    reopen(target, () => {
-      const [head] = httpRequest('POST', '/confirm', undefined, target.key).toString().split('\r\n\r\n')
-      const more = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-      return Buffer.from(`${head}\r\n${more}${'1\r\nx\r\n'.repeat(100_000)}`)
-    }),
+  /** The same in chunks of a byte each, of which Node makes an object each. */
+  chunks: (target: Target) => {
+    const [head] = httpRequest('POST', '/confirm', undefined, target.key).toString().split('\r\n\r\n')
+    const more = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const text = Buffer.from(`${head}\r\n${more}${'1\r\nx\r\n'.repeat(2000)}`)
+    reopen(
+      target,
+      () => text,
+      () => {},
+      fewSockets,
+    )
+  },
   /** Nothing at all, from somebody without a key. */
   connections: (target: Target) => reopen(target, () => Buffer.alloc(0)),
   /** Headers drop by drop, without a key. */
@@ -112,7 +119,12 @@ function submitAndCancel(target: Target, next: () => string): void {
 }
 
 /** Connections that send this and then nothing, and come back when they are cut off. */
-function reopen({ port }: Target, first: () => Buffer, then: (socket: Socket) => void = () => {}): void {
+function reopen(
+  { port }: Target,
+  first: () => Buffer,
+  then: (socket: Socket) => void = () => {},
+  sockets = manySockets,
+): void {
   const open = () => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     socket.on('connect', () => socket.write(first()))
@@ -120,7 +132,7 @@ function reopen({ port }: Target, first: () => Buffer, then: (socket: Socket) =>
     then(socket)
     comeBack(socket, open)
   }
-  for (let i = 0; i < manySockets; i++) open()
+  for (let i = 0; i < sockets; i++) open()
 }
 
 function comeBack(socket: Socket, open: () => void): void {

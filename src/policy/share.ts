@@ -27,7 +27,12 @@ export const shares = {
     each: '`--disk-limit`',
     code: 'disk_limited',
   },
-  requests: { what: 'Requests in a minute', total: 'none', each: '`--flood-limit`', code: 'flood_limited' },
+  requests: {
+    what: 'Requests in a minute',
+    total: 'none',
+    each: '`--flood-limit`, with each key or link; without one by address',
+    code: 'flood_limited',
+  },
   refusals: { what: 'Refusals on record in a minute', total: 'none', each: '30', code: 'guess_limited' },
   // As many as requests may be held, each on a connection of its own; fewer where the process may open fewer files.
   connections: { what: 'Connections', total: 20_000, each: 5000, code: 'flood_limited' },
@@ -38,7 +43,7 @@ export const shares = {
     each: 16 * mebibyte,
     code: 'flood_limited',
   },
-  // Each costs some 10 KB beside its connection.
+  // Each costs some 20 KB with its connection.
   waits: {
     what: 'Requests that are held: waits, and streams of one confirmation',
     total: 20_000,

@@ -8,6 +8,8 @@ import type { Shares } from './shares.js'
 
 /** What says that it is no larger has room without asking: it is less than its connection costs. */
 const smallBody = 8 * 1024
+/** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
+const maxPieces = 4096
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,6 +44,11 @@ export function limitBodies(app: Api, shares: Shares): void {
     request.giveBodyRoom?.()
     done()
   })
+  // Node would read on, and drop it: what comes in pieces of a byte keeps it busy for as long as it comes.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (sizeOf(request) === null && !request.raw.complete) void reply.header('connection', 'close')
+    done(null, payload)
+  })
 }
 
 /** As it says itself, which null does not. */
@@ -74,11 +81,13 @@ function readBody(
   const said = headers['content-length']
   let body = Buffer.alloc(0)
   let length = 0
+  let pieces = 0
   if (Number(said) > limit) return done(tooLarge(), body)
 
   function add(chunk: Buffer): void {
     const needed = length + chunk.length
     if (needed > limit) return end(tooLarge())
+    if ((pieces += 1) > maxPieces) return end(tooManyPieces())
     if (needed > body.length) grow(Math.max(needed, said === undefined ? Math.min(limit, 2 * needed) : Number(said)))
     chunk.copy(body, length)
     length = needed
@@ -107,6 +116,10 @@ function readBody(
   }
 
   payload.on('data', add).on('end', complete).on('error', fail)
+}
+
+function tooManyPieces(): Problem {
+  return new Problem('invalid_request', `The body comes in more than ${maxPieces} pieces; send larger ones.`)
 }
 
 function tooLarge(): Problem {

@@ -150,6 +150,9 @@ t.test('a body that does not say how long it is counts as the largest, and does 
   chunked.socket.write('0\r\n\r\n')
   t.equal(await statusOf(chunked), '202')
   t.match((await built.call('GET', '/confirm/id-0002')).body, { description: 'é'.repeat(500) })
+  const tiny = await built.send(head(undefined, 'Transfer-Encoding: chunked') + '1\r\nx\r\n'.repeat(5000))
+  t.equal(await statusOf(tiny), '400')
+  t.match(tiny.text(), 'The body comes in more than 4096 pieces; send larger ones.')
   const endless = await built.send(head(undefined, 'Transfer-Encoding: chunked'))
   const piece = `${(64 * 1024).toString(16)}\r\n${'x'.repeat(64 * 1024)}\r\n`
   for (let i = 0; i < 17; i++) endless.socket.write(piece)
@@ -174,4 +177,8 @@ t.test('without a key nothing is read of a body', async (t) => {
   const { root } = await giveKeys(built, roles)
   t.equal(await statusOf(await built.send(unfinished())), '401')
   t.equal(await taken(built, root), 0)
+  const chunked = await built.send(head(undefined, 'Transfer-Encoding: chunked') + '1\r\nx\r\n')
+  t.equal(await statusOf(chunked), '401')
+  if (!chunked.socket.closed) await once(chunked.socket, 'close')
+  t.match(chunked.text(), /\r\nconnection: close\r\n/i, 'and what is without end is not waited for')
 })
