@@ -5,6 +5,7 @@ import type { Api } from './api.js'
 import { Problem } from './errors.js'
 import { whenEnded } from './response-end.js'
 import type { Shares } from './shares.js'
+import { lingerMs } from './socket.js'
 
 /** What says that it is no larger has room without asking: it is less than its connection costs. */
 const smallBody = 8 * 1024
@@ -44,11 +45,17 @@ export function limitBodies(app: Api, shares: Shares): void {
     request.giveBodyRoom?.()
     done()
   })
-  // Node would read on, and drop it: what comes in pieces of a byte keeps it busy for as long as it comes.
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (sizeOf(request) === null && !request.raw.complete) void reply.header('connection', 'close')
-    done(null, payload)
+  // What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come.
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    if (raw.headers['transfer-encoding'] !== undefined && !raw.complete) endSoon(raw)
+    done()
   })
+}
+
+/** The client has as long to read why as any that is refused. */
+function endSoon(raw: FastifyRequest['raw']): void {
+  const timer = setTimeout(() => raw.complete || raw.socket.destroy(), lingerMs).unref()
+  raw.socket.once('close', () => clearTimeout(timer))
 }
 
 /** As it says itself, which null does not. */

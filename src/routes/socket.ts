@@ -21,7 +21,7 @@ export const serverOptions = {
 }
 
 /** How long a refused client may go on sending, and take to read why. */
-const lingerMs = 1000
+export const lingerMs = 1000
 
 /** Refuses what Node would answer without a body, or not at all, before any route is asked. */
 export function guardServer(server: Server): void {
