@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Attack, attacks } from './attacks.js'
+import { type Attack, attacks, type Target } from './attacks.js'
 import { quantile } from './numbers.js'
 import { end, here, listening, ports } from './servers.js'
 import { type Answer, httpRequest, open } from './wire.js'
@@ -18,6 +18,8 @@ const unnoticedMs = 50
 /** An answer that has not come by then counts as this long. */
 const patienceMs = 10_000
 const heapMb = 256
+/** Receivers of callbacks, here and nowhere else, that take a connection and never answer. */
+const deafReceivers = 50
 
 interface Noticed {
   health: number[]
@@ -35,6 +37,7 @@ console.log(`Each attack lasts ${seconds} s; p99 in ms of another client, and in
 console.log(`Aim: at most ten times, or ${unnoticedMs} ms. The heap of the server is limited to ${heapMb} MB.\n`)
 console.log('attack             /health    submission          wait   failed   RSS MB   written MB/s')
 const chat = await startChat()
+const deaf = await Promise.all(Array.from({ length: deafReceivers }, startDeaf))
 try {
   const calm = await observe(null)
   print('calm', calm, calm)
@@ -43,8 +46,10 @@ try {
   console.log(`\nevery figure is within its aim, and nothing failed: ${isKept ? 'yes' : 'NO'}`)
   if (!isKept) process.exitCode = 1
 } finally {
-  chat.close()
-  chat.closeAllConnections()
+  for (const server of [chat, ...deaf]) {
+    server.close()
+    server.closeAllConnections()
+  }
 }
 
 type Observed = Noticed & { rssMb: number; writtenMb: number }
@@ -61,7 +66,8 @@ async function observe(attack: Attack | null): Promise<Observed> {
     const noticed: Noticed = { health: [], submissions: [], waits: [], failed: [] }
     // What runs for the first time takes longer; and it takes a moment until all of an attack is under way.
     await askAndWait({ health: [], submissions: [], waits: [], failed: [] }, keys)
-    attacker?.send({ attack, port, key: keys.hostile })
+    const deafPorts = deaf.map((server) => (server.address() as AddressInfo).port)
+    attacker?.send({ attack, port, key: keys.hostile, deafPorts } satisfies Target & { attack: Attack | null })
     await pause(1000)
     const before = readWritten(holdpoint)
     const until = performance.now() + seconds * 1000
@@ -102,6 +108,7 @@ function startServer(dbPath: string): ChildProcess {
       TELEGRAM_BOT_TOKEN: '1:bench',
       TELEGRAM_HOME_CHANNEL: '-1',
       TELEGRAM_API_BASE: `http://127.0.0.1:${(chat.address() as AddressInfo).port}`,
+      CONFIRMATION_CALLBACK_ALLOW: '127.0.0.1',
       CONFIRMATION_CALLBACK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
     },
   })
@@ -172,6 +179,11 @@ function startChat(): Promise<Server> {
       response.writeHead(isFull ? 429 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
     })
   })
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+function startDeaf(): Promise<Server> {
+  const server = createServer(() => {})
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 

@@ -6,6 +6,7 @@ import { metrics } from '../src/metrics.js'
 import { manual } from '../src/policy/parts.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { ruleSettings } from '../src/policy/schema.js'
+import { shares } from '../src/policy/share.js'
 import { comparisons } from '../src/policy/when.js'
 import { problems } from '../src/routes/errors.js'
 import { fileKey, otherSettings, type OtherSetting, type Setting, settingEntries } from '../src/config/settings.js'
@@ -80,8 +81,24 @@ export function createTables(openapi: string): Record<string, string> {
         help,
       ]),
     ),
+    shares: table(
+      ['Share', 'What', 'For all', 'For one requester', 'Refused with'],
+      Object.entries(shares).map(([name, { what, total, each, code: refused }]) => [
+        code(name),
+        what,
+        sizeText(total, what),
+        sizeText(each, what),
+        code(refused),
+      ]),
+    ),
     'high-risk': [...highRiskActions].map(code).join(', '),
   }
+}
+
+/** Bytes in MiB; the rest with a comma in thousands. */
+function sizeText(size: number | string, what: string): string {
+  if (typeof size === 'string') return size
+  return what.startsWith('Bytes') ? `${size / 1024 / 1024} MiB` : size.toLocaleString('en')
 }
 
 /** What the operation has of its own. What many answer alike is a reference; of these, only 404 tells something. */

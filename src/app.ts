@@ -30,11 +30,14 @@ import {
   useZod,
   withoutCompilers,
 } from './routes/api.js'
+import { limitAnswers } from './routes/answer-room.js'
 import { apiDescription } from './routes/answers.js'
 import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
+import { limitBodies } from './routes/body.js'
 import { confirmRoutes } from './routes/confirm.js'
+import { type Connections, createConnections } from './routes/connections.js'
 import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
@@ -44,8 +47,8 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
-import { createBacklog, limitBacklog } from './routes/response-backlog.js'
-import { guardServer, refuseSocket } from './routes/socket.js'
+import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
+import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
 import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
@@ -64,10 +67,13 @@ export interface Deps {
   rules?: LoadedRules | null
   /** How whoever runs it calls the program. */
   nameCommand?: NameCommand
+  /** Others than the usual. */
+  shareLimits?: Partial<ShareLimits>
 }
 
 export interface Holdpoint {
   app: Api
+  connections: Connections
   service: Service
   /** What openapi.yaml must be: the routes as they describe themselves. */
   openapi(): string
@@ -82,8 +88,6 @@ export interface Holdpoint {
 let description: string | undefined
 const descriptionFile = new URL('../../openapi.yaml', import.meta.url)
 const bodyLimit = 1024 * 1024
-/** A request that is still not complete by then is given up. */
-const requestTimeoutMs = 30_000
 
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
@@ -138,7 +142,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   // Fastify's own logger stays off: one line an event, and a request is not an event.
   const app: Api = Fastify({
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: serverOptions.requestTimeout,
     // beginAnswers says it as a problem.
     return503OnClosing: false,
     // A name of a hundred letters, each of them written as %XX%XX%XX.
@@ -147,18 +151,17 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
-    // checkOrigin asks for it, and its refusal has a body.
-    http: { requireHostHeader: false },
+    http: serverOptions,
   })
   guardServer(app.server)
   useZod(app)
   parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
-  const countAs = await limitFloods(
+  const floods = await limitFloods(
     app,
     config.floodLimit,
     () => clock.now(),
-    metrics.flooded,
+    () => metrics.refused('requests'),
     (token) => service.findLink(token),
   )
   const ownNames = () => [config.host, ...(pagesUrl === '' ? [] : [new URL(pagesUrl).hostname])]
@@ -172,10 +175,24 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const local = new WeakSet<IncomingMessage>()
   // Where others can reach it, nobody without a key is told where the database is.
   const makeKey = isOnlyHere(config) ? nameCommand('keys add --name NAME --role admin') : null
-  const auth = authenticate(app, service, (raw) => local.has(raw), metrics.guessed, makeKey)
+  const countRefusal = () => metrics.refused('refusals')
+  const auth = authenticate(app, service, (raw) => local.has(raw), countRefusal, makeKey)
 
-  const backlog = createBacklog()
-  limitBacklog(app, backlog)
+  const limits = { ...shareLimits, ...deps.shareLimits }
+  const shares = createShares(service.openMode.isOpen, metrics.refused, limits)
+  const connections = createConnections(app, shares, limits.connections, service.turnstile.giveWay)
+  connections.watch(app.server)
+  limitBodies(app, shares)
+  limitAnswers(app, shares)
+  metrics.observe({
+    taken: () => ({ connections: connections.count(), ...shares.taken() }),
+    queued: shares.queued,
+    kept: async () => ({
+      requests: floods.names(),
+      destinations: outbox.countDestinations(),
+      slots: await store.quotas.count(),
+    }),
+  })
   // A caller who waits is answered with what there is before the server closes.
   app.addHook('preClose', (done) => {
     service.release()
@@ -185,14 +202,14 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const routes = collectRoutes(app)
   refuseUnnamed(app)
   const cursors = createCursors(await store.secret())
-  confirmRoutes(app, service, auth, backlog, cursors)
-  batchRoutes(app, service, countAs)
-  streamRoutes(app, service, auth, backlog)
+  confirmRoutes(app, service, auth, shares, cursors)
+  batchRoutes(app, service, floods.countAs)
+  streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
-  await pageRoutes(app, { service, auth, backlog, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
+  await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',
     {
@@ -212,6 +229,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   answerNotFound(app, routes)
   return {
     app,
+    connections,
     service,
     openapi: () => describeApi(routes, version),
     routeLocal(request, response) {

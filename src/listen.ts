@@ -1,10 +1,12 @@
 // One app on two ports: the API's, and one that browsers agree to open. And on a socket beside the database, for its owner.
-import { existsSync, lstatSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Config } from './config/schemas.js'
 import type { Api } from './routes/api.js'
-import { guardServer, refuseSocket } from './routes/socket.js'
+import type { Connections } from './routes/connections.js'
+import { type Limits, shareLimits } from './routes/shares.js'
+import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 
 export interface Listening {
   /** Where the API is reached from this machine. */
@@ -19,10 +21,15 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
 }
 
-export async function listen(app: Api, { host, port, webPort }: Config): Promise<Listening> {
-  const endIdle = [watchConnections(app.server)]
+/** What listens: an app, and the connections of all its servers. */
+export interface Served {
+  app: Api
+  connections: Connections
+}
+
+export async function listen({ app, connections }: Served, { host, port, webPort }: Config): Promise<Listening> {
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, backlog })
   } catch (error) {
     throw explain(error, host, port, '--port')
   }
@@ -30,7 +37,7 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
   try {
     if (webPort !== 'off') {
       web = createWebServer(app)
-      endIdle.push(watchConnections(web))
+      connections.watch(web)
       await listenOn(web, host, webPort)
     }
   } catch (error) {
@@ -47,11 +54,25 @@ export async function listen(app: Api, { host, port, webPort }: Config): Promise
       }, deadlineMs)
       // The servers first: Fastify would go on accepting until its hooks have run.
       const closed = Promise.all([closeServer(app.server), web === null ? null : closeServer(web), app.close()])
-      endIdle.forEach((end) => end())
+      connections.drain()
       await closed
       clearTimeout(timer)
     },
   }
+}
+
+/** So many who connect at once wait for their turn, if the kernel lets them; who finds no room there tries again after a second. */
+const backlog = 4096
+
+/** Files that are open beside connections: the database, its locks and threads, callbacks and chats that are under way. */
+const otherFiles = 256
+
+/** As many connections as there may be, and fit into the files that this process may have open. */
+export function limitConnections(limitsFile = '/proc/self/limits'): Limits {
+  const limits = existsSync(limitsFile) ? readFileSync(limitsFile, 'utf8') : ''
+  const files = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  const total = Math.min(shareLimits.connections.total, Math.max(16, files - otherFiles))
+  return { total, each: Math.ceil(total / 4) }
 }
 
 /** The longest path that a socket can have everywhere. */
@@ -79,9 +100,8 @@ export async function listenLocally(path: string, route: RequestListener): Promi
 }
 
 function createWebServer(app: Api): Server {
-  const server = createServer({ requireHostHeader: false }, (request, response) => app.routing(request, response))
-  const { requestTimeout, headersTimeout, keepAliveTimeout } = app.server
-  Object.assign(server, { requestTimeout, headersTimeout, keepAliveTimeout })
+  const server = createServer(serverOptions, (request, response) => app.routing(request, response))
+  server.keepAliveTimeout = app.server.keepAliveTimeout
   server.on('clientError', refuseSocket)
   guardServer(server)
   return server
@@ -90,37 +110,12 @@ function createWebServer(app: Api): Server {
 function listenOn(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, resolve)
+    server.listen({ host, port, backlog }, resolve)
   })
 }
 
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()))
-}
-
-/**
- * Knows which connections have a request under way. What it returns ends the others, also those that never sent
- * anything, which Node would wait for; the busy ones end with their answer.
- */
-function watchConnections(server: Server): () => void {
-  const underWay = new Map<Socket, number>()
-  let draining = false
-  server.on('connection', (socket) => {
-    underWay.set(socket, 0)
-    socket.once('close', () => underWay.delete(socket))
-  })
-  server.on('request', ({ socket }, response) => {
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
-    response.once('close', () => {
-      const left = (underWay.get(socket) ?? 1) - 1
-      if (underWay.has(socket)) underWay.set(socket, left)
-      if (draining && left === 0) socket.destroySoon()
-    })
-  })
-  return () => {
-    draining = true
-    for (const [socket, count] of underWay) if (count === 0) socket.destroy()
-  }
 }
 
 function urlOf(host: string, server: { address(): AddressInfo | string | null }): string {

@@ -1,16 +1,26 @@
 // Prometheus metrics, folded from the audit events: what is counted is exactly what is on record.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { AuditEvent } from './audit/event.js'
+import type { AuditEvent, NewEvent } from './audit/event.js'
 import { type ExecutionState, isOutcome } from './core/model.js'
+import { type ShareName, shareNames, shares } from './policy/share.js'
 import type { Service } from './service/service.js'
 import type { Committed, Store, Write } from './store/store.js'
 
 export interface Metrics {
   contentType: string
   text(): Promise<string>
-  /** Refused by the flood limit; by that on attempts. */
-  flooded(): void
-  guessed(): void
+  /** Refused before the service was asked, because this share was used up. */
+  refused(share: ShareName): void
+  /** What is read at each scrape from now on. */
+  observe(observed: Observed): void
+}
+
+interface Observed {
+  /** How much of each share is taken, and how many wait for it. */
+  taken(): Partial<Record<ShareName, number>>
+  queued(): Partial<Record<ShareName, number>>
+  /** How many names are kept, by what for. */
+  kept(): Promise<Record<string, number>>
 }
 
 /** Seconds from asking to deciding: a reflex, a glance, a coffee, the longest wait there is. */
@@ -21,6 +31,11 @@ function isOf(write: Write, { confirmationId }: AuditEvent): write is Extract<Wr
 }
 
 const executionOutcomes = ['claimed', 'lapsed', 'succeeded', 'failed', 'unreported'] as const satisfies ExecutionState[]
+
+/** What the older of the two metrics of refusals calls some shares. */
+const limiters: Partial<Record<ShareName, string>> = { rate: 'action', requests: 'address', refusals: 'guess' }
+/** Refused by the service, which records it or says that it does not. */
+const gated = ['open', 'disk'] as const satisfies ShareName[]
 
 /** The one table of metrics: the registry and the documents are made from it. */
 export const metrics = {
@@ -78,6 +93,32 @@ export const metrics = {
     labels: ['code'],
     help: 'Refusals that are not on record because whoever was refused had more than 30 a minute, by problem code.',
   },
+  shareRefusals: {
+    name: 'holdpoint_share_refusals_total',
+    type: 'counter',
+    labels: ['share'],
+    help: 'Refused because a share was used up, by its name.',
+  },
+  taken: {
+    name: 'holdpoint_share_taken',
+    type: 'gauge',
+    labels: ['share'],
+    help: 'How much of what is shared out in memory is taken by all: `connections`, bytes of `bodies`, `waits` and so on.',
+  },
+  queued: {
+    name: 'holdpoint_share_queued',
+    type: 'gauge',
+    labels: ['share'],
+    help: 'Requests that wait for room: for their `bodies`, or for their `answers`.',
+  },
+  kept: {
+    name: 'holdpoint_kept_names',
+    type: 'gauge',
+    labels: ['of'],
+    help:
+      'What is kept by name: keys and addresses with `requests` in the last minute, `destinations` of callbacks, and ' +
+      '`slots` of windows and budgets, these up to 10,000.',
+  },
   pending: { name: 'holdpoint_pending', type: 'gauge', labels: [], help: 'Confirmations that wait for a person.' },
   oldest: {
     name: 'holdpoint_oldest_pending_age_seconds',
@@ -133,6 +174,10 @@ export function createMetrics(store: Store, service: Service): Metrics {
   const refusals = counter(metrics.refusals)
   const rejections = counter(metrics.rejections)
   const unrecorded = counter(metrics.unrecorded)
+  const shareRefusals = counter(metrics.shareRefusals)
+  const taken = gauge(metrics.taken)
+  const queued = gauge(metrics.queued)
+  const kept = gauge(metrics.kept)
   const pending = gauge(metrics.pending)
   const oldest = gauge(metrics.oldest)
   const unclaimed = gauge(metrics.unclaimed)
@@ -143,11 +188,23 @@ export function createMetrics(store: Store, service: Service): Metrics {
   for (const outcome of ['pending', 'auto_approved', 'rate_limited', 'repeated']) submissions.inc({ outcome }, 0)
   for (const code of ['unauthorized', 'forbidden']) rejections.inc({ code }, 0)
   for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
-  for (const limiter of ['action', 'address', 'guess']) refusals.inc({ limiter }, 0)
+  for (const limiter of Object.values(limiters)) refusals.inc({ limiter }, 0)
+  for (const share of shareNames) shareRefusals.inc({ share }, 0)
 
-  function countRateLimited(): void {
-    submissions.inc({ outcome: 'rate_limited' })
-    refusals.inc({ limiter: 'action' })
+  function countRefusal(share: ShareName): void {
+    shareRefusals.inc({ share })
+    const limiter = limiters[share]
+    if (limiter !== undefined) refusals.inc({ limiter })
+  }
+
+  function countRefused(event: NewEvent): void {
+    if (event.type === 'rate_limited') {
+      submissions.inc({ outcome: 'rate_limited' })
+      countRefusal('rate')
+    } else if (event.type === 'rejected') {
+      const share = gated.find((name) => shares[name].code === event.data.code)
+      if (share !== undefined) countRefusal(share)
+    }
   }
 
   function count(event: AuditEvent, { writes }: Committed): void {
@@ -162,9 +219,10 @@ export function createMetrics(store: Store, service: Service): Metrics {
         return
       case 'rejected':
         rejections.inc({ code: event.data.code })
+        countRefused(event)
         return
       case 'rate_limited':
-        countRateLimited()
+        countRefused(event)
         return
       case 'notified':
       case 'notify_failed':
@@ -190,8 +248,10 @@ export function createMetrics(store: Store, service: Service): Metrics {
 
   service.onUnrecorded((refused) => {
     unrecorded.inc({ code: refused.type === 'rejected' ? refused.data.code : refused.type })
-    if (refused.type === 'rate_limited') countRateLimited()
+    countRefused(refused)
   })
+
+  let observed: Observed | null = null
 
   return {
     contentType: registry.contentType,
@@ -205,10 +265,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
       const { one, all } = service.countListeners()
       listeners.set({ of: 'one' }, one)
       listeners.set({ of: 'all' }, all)
+      for (const [share, count] of Object.entries(observed?.taken() ?? {})) taken.set({ share }, count)
+      for (const [share, count] of Object.entries(observed?.queued() ?? {})) queued.set({ share }, count)
+      for (const [of, count] of Object.entries((await observed?.kept()) ?? {})) kept.set({ of }, count)
       oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)
       return registry.metrics()
     },
-    flooded: () => refusals.inc({ limiter: 'address' }),
-    guessed: () => refusals.inc({ limiter: 'guess' }),
+    refused: countRefusal,
+    observe: (one) => void (observed = one),
   }
 }

@@ -7,7 +7,7 @@ import { isLoopback, isOnlyHere, makesFirstKey } from './access/open-mode.js'
 import { systemClock } from './clock.js'
 import type { Config } from './config/schemas.js'
 import { system } from './core/actor.js'
-import { listen, type Listening, listenLocally, localSocket } from './listen.js'
+import { limitConnections, listen, type Listening, listenLocally, localSocket } from './listen.js'
 import { createLogger, type Logger, logStream } from './log.js'
 import type { NameCommand } from './program.js'
 import { loadRules } from './rules-file.js'
@@ -34,15 +34,12 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
   const isNew = !existsSync(config.dbPath)
   const store = openSqliteStore(config.dbPath, onThread, clock.now)
   const refuse = refuseDamaged(config.dbPath)
-  const { app, service, routeLocal, startSending, stopSending } = await buildApp(config, {
-    store,
-    clock,
-    log,
-    rules,
-    nameCommand,
-  }).catch(refuse)
+  const shareLimits = { connections: limitConnections() }
+  const deps = { store, clock, log, rules, nameCommand, shareLimits }
+  const holdpoint = await buildApp(config, deps).catch(refuse)
+  const { service, routeLocal, startSending, stopSending } = holdpoint
   const { expired, pending, undelivered } = await service.start().catch(refuse)
-  const listening = await listen(app, config).catch(async (error: unknown) => {
+  const listening = await listen(holdpoint, config).catch(async (error: unknown) => {
     await store.close()
     throw error
   })

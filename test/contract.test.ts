@@ -215,8 +215,8 @@ t.test('14. on another address than loopback it is never open', async (t) => {
 
 t.test('15. what people open in a browser is served on a port that browsers open', async (t) => {
   t.match(readInvocation([], {}), { config: { port: 6000, webPort: 6001 } })
-  const { app, dbPath } = await build(t)
-  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const { app, connections, dbPath } = await build(t)
+  const listening = await listen({ app, connections }, configFor(dbPath, { port: 0, webPort: 0 }))
   t.teardown(() => listening.close(100))
   const response = await fetch(`${listening.webUrl}/health`)
   t.match(await response.json(), { status: 'ok' })

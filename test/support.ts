@@ -14,6 +14,7 @@ import type { Config } from '../src/config/schemas.js'
 import { readInvocation } from '../src/invocation.js'
 import { sha256 } from '../src/core/digest.js'
 import { readRules } from '../src/policy/file.js'
+import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
 import * as answers from '../src/routes/answers.js'
 import { beforeRoutes, extrasOf, headersOf, type ProblemCode, problems } from '../src/routes/errors.js'
 import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
@@ -193,6 +194,8 @@ export interface BuildOptions {
   openWriting?: OpenWriting
   /** The text of a rules file. */
   rules?: string
+  /** Others than the usual, which are hard to reach. */
+  shareLimits?: Partial<ShareLimits>
   /** What is to be added before the app is ready, after which nothing can be. */
   prepare?: (app: Holdpoint['app']) => void
 }
@@ -212,6 +215,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     newId: options.newId ?? counter(),
     random: () => 1,
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
+    shareLimits: options.shareLimits ?? {},
   })
   const { app, service } = holdpoint
   checkAnswers(t, holdpoint)
@@ -265,6 +269,15 @@ export function rulesFrom(text: string): LoadedRules {
   const read = readRules(text)
   if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
   return { rules: read.rules, sha256: sha256(text) }
+}
+
+/** For a route by itself, in open mode. */
+export function sharesFor(limits: Partial<ShareLimits> = {}): Shares {
+  return createShares(
+    () => true,
+    () => {},
+    { ...shareLimits, ...limits },
+  )
 }
 
 /** Calls with somebody's key. */

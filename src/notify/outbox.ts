@@ -20,6 +20,8 @@ export interface Outbox {
   start(baseUrl: string): void
   /** Takes up nothing more; gives running sends a moment to finish, then calls them off. */
   stop(graceMs: number): Promise<void>
+  /** How many destinations the lanes remember. */
+  countDestinations(): number
 }
 
 /** How long to wait for the database to take a result that it could not take. */
@@ -206,7 +208,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       })
     }
 
-    return { alarm, inFlight, setAlarm }
+    return { alarm, inFlight, setAlarm, destinations }
   }
 
   /** Repeats until the database answers. When the service stops, what is known gets one more try. */
@@ -256,5 +258,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       clearTimeout(timer)
       stopping.abort()
     },
+
+    countDestinations: () => [...lanes.values()].reduce((sum, { destinations }) => sum + destinations.size, 0),
   }
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
 import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
+import { shareNames } from '../policy/share.js'
 import { extrasOf, type ProblemCode, problemCodes, problems } from './errors.js'
 // What goes both ways is named once.
 import { reportedOutcome, role, status, verdict } from './requests.js'
@@ -442,7 +443,7 @@ export const extraFields = {
   claimed_at: epoch,
   outcome: reportedOutcome.meta({ description: 'What was reported.' }),
   digest: digest.meta({ description: 'The digest of what was approved.' }),
-  share: z.string().meta({ description: 'Which share was used up: `rate`, `open`, `disk`, `waits`, `streams`.' }),
+  share: z.enum(shareNames).meta({ id: 'Share', description: 'Which share was used up.' }),
   max: z.int().meta({ description: 'Confirmations of this action in one window.' }),
   remaining: z.int().meta({ description: 'How many are left in this window.' }),
   window_seconds: z.number(),

@@ -10,9 +10,11 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
+import { nameOf } from '../access/role.js'
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
+import { takeBodies } from './body.js'
 import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
 import { maxValues, noBody, noQuery } from './requests.js'
@@ -59,7 +61,8 @@ export function beginAnswers(app: Api): void {
   })
   app.addHook('onRequest', (request, reply, done) => {
     // Nobody is there to be answered: what came behind the last of a connection that was cut off.
-    if (request.raw.socket.destroyed) return void reply.hijack()
+    const { socket } = request.raw
+    if (socket.destroyed || socket.writableEnded) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
     if (closing) {
@@ -109,8 +112,8 @@ export function refuseUnnamed(app: Api): void {
  */
 export function takeTurns(app: Api, turnstile: Turnstile): void {
   // Supervisors do not queue.
-  const turnFor = ({ method, routeOptions: { config } }: FastifyRequest) =>
-    method === 'GET' && config.rateLimit !== false ? turnstile.wait() : null
+  const turnFor = ({ method, caller, routeOptions: { config } }: FastifyRequest) =>
+    method === 'GET' && config.rateLimit !== false ? turnstile.wait(nameOf(caller)) : null
   app.addHook('preHandler', (request, _reply, done) => {
     const turn = turnFor(request)
     if (turn === null) done()
@@ -130,7 +133,7 @@ export function takeTurns(app: Api, turnstile: Turnstile): void {
 export function parseBodies(app: Api, turnstile: Turnstile): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+  takeBodies(app, 'application/json', (request, body, done) => {
     if (body.length === 0) return done(null, undefined)
     if (!isUtf8(body)) return done(new Problem('not_json', 'The body must be JSON in UTF-8.'))
     if (body.length > maxValues && countValues(body) > maxValues) {
@@ -147,11 +150,11 @@ export function parseBodies(app: Api, turnstile: Turnstile): void {
         else done(new Problem('ambiguous_json', sayAmbiguity(ambiguity, 'the body')))
       })
     }
-    const turn = body.length < largeBody ? null : turnstile.wait()
+    const turn = body.length < largeBody ? null : turnstile.wait(nameOf(request.caller))
     if (turn === null) parse()
     else void turn.then(parse)
   })
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+  takeBodies(app, '*', (_request, body, done) => {
     if (body.length === 0) done(null, undefined)
     else done(unsupported())
   })

@@ -117,7 +117,7 @@ export function authenticate(
     onLimited()
     const seconds = Math.max(1, Math.ceil(full.resetMs / 1000))
     const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
-    const limited = refuse('guess_limited', sentence, { retry_after_seconds: seconds })
+    const limited = refuse('guess_limited', sentence, { share: 'refusals', retry_after_seconds: seconds })
     return problemOf(limited)
   }
 

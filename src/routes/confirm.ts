@@ -14,7 +14,8 @@ import type { Api } from './api.js'
 import { granted } from './errors.js'
 import type { Auth } from './auth.js'
 import type { Cursors } from './cursor.js'
-import type { Backlog } from './response-backlog.js'
+import { reserveRoom } from './answer-room.js'
+import type { Shares } from './shares.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { isSettledAtOnce, readKey, toAsked } from './submission.js'
@@ -31,7 +32,7 @@ import {
 } from './view.js'
 import { assertHeld, hold, readWait, whenGone } from './wait.js'
 
-export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, cursors: Cursors): void {
+export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Shares, cursors: Cursors): void {
   app.post(
     '/confirm',
     {
@@ -53,7 +54,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
       let waitMs = readWait(request, reply)
       const held = await submit(request, reply)
       // What is submitted cannot be refused any more; it can be answered at once.
-      if (waitMs > 0 && hold(service, backlog, reply, request.caller) !== 'held') {
+      if (waitMs > 0 && hold(shares, reply) !== 'held') {
         waitMs = 0
         void reply.removeHeader('preference-applied')
       }
@@ -61,7 +62,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
       if (waitMs === 0) return reply.code(202).send(heldView(held))
       // A request that waits holds on to nothing large.
       request.body = {} as typeof request.body
-      await backlog.reserve(reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
+      await reserveRoom(shares, reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
       if (confirmation.status !== 'pending') return settledView(confirmation)
@@ -136,9 +137,9 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, backlog: B
     async (request, reply) => {
       const { id } = request.params
       const waitMs = readWait(request, reply)
-      if (waitMs > 0) assertHeld(service, backlog, reply, request.caller)
+      if (waitMs > 0) assertHeld(shares, reply)
       // However short the wait: what is large is read once there is room for it.
-      await backlog.reserve(reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
+      await reserveRoom(shares, reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       return foundView(granted(await service.findInTurn(id, request.caller)))
     },

@@ -265,14 +265,13 @@ export const problems = {
     status: 429,
     title: 'Too many refused',
     meaning: 'Too many refusals from this address or name; see `Retry-After`.',
-    extra: ['retry_after_seconds'],
+    extra: ['share', 'retry_after_seconds'],
   },
   flood_limited: {
     status: 429,
     title: 'Too many requests',
-    meaning:
-      'Too many requests by key or address, too many held or streamed, or too much left unread; see `Retry-After`.',
-    extra: ['retry_after_seconds', 'share?', 'remaining?', 'window_seconds?'],
+    meaning: 'Too much of what there is a share of for each requester; `share` says of what. See `Retry-After`.',
+    extra: ['share', 'retry_after_seconds', 'remaining?', 'window_seconds?'],
   },
   headers_too_large: { status: 431, title: 'Headers too large', meaning: 'More than 16 KiB of headers.' },
   internal_error: {
@@ -424,19 +423,12 @@ export function toProblem(error: Error): Problem {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return notJson()
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', 'The body is larger than 1 MiB; send less.')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return unsupported()
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Problem('invalid_request', 'The body is not as long as Content-Length says.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Problem('not_found', 'Nothing here has an id or a name that long.')
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'The URL is not properly encoded.')
-    case 'ECONNRESET':
-    case 'ERR_STREAM_PREMATURE_CLOSE':
-      return new Problem('invalid_request', 'The body ended before it was complete.')
   }
   if (error instanceof SyntaxError) return notJson()
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

@@ -18,6 +18,12 @@ export function addressOf({ ip }: FastifyRequest): string {
 /** Counts a request that does the work of so many, which was counted as one before; throws if there is no room for all. */
 export type CountAs = (request: FastifyRequest, many: number) => void
 
+export interface FloodLimit {
+  countAs: CountAs
+  /** How many keys, links and addresses are remembered. */
+  names(): number
+}
+
 /** `findLink` knows the links in messages by their token. */
 export async function limitFloods(
   app: FastifyInstance,
@@ -25,8 +31,8 @@ export async function limitFloods(
   now: () => number,
   onRefused: () => void,
   findLink: (token: string) => Promise<{ hash: string } | undefined>,
-): Promise<CountAs> {
-  if (max === 0) return () => {}
+): Promise<FloodLimit> {
+  if (max === 0) return { countAs: () => {}, names: () => 0 }
   const window = new SlidingWindow(windowMs)
 
   /** A caller with a good key or link is counted by it, so that nobody else on the same machine uses up their quota. */
@@ -68,16 +74,20 @@ export async function limitFloods(
     const left = remaining === 0 ? '' : `; ${remaining} are left, and each item counts: send fewer`
     const sentence = `Too many requests ${whose} (${max} a minute are allowed${left}); try again in ${seconds} s.`
     return new Problem('flood_limited', sentence, {
+      share: 'requests',
       remaining,
       window_seconds: windowMs / 1000,
       retry_after_seconds: seconds,
     })
   }
 
-  return (request, many) => {
-    const { allowed, remaining, resetMs } = window.take(keyOrAddress(request), now(), { max, windowMs }, many - 1)
-    if (allowed) return
-    onRefused()
-    throw tooMany(request, resetMs, remaining)
+  return {
+    countAs(request, many) {
+      const { allowed, remaining, resetMs } = window.take(keyOrAddress(request), now(), { max, windowMs }, many - 1)
+      if (allowed) return
+      onRefused()
+      throw tooMany(request, resetMs, remaining)
+    },
+    names: () => window.size,
   }
 }

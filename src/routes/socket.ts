@@ -1,19 +1,30 @@
-// What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, expectations, and more requests
-// at once than a connection may send.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+// What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, expectations, and connections
+// for which there is no room.
+import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
 import { messagePage } from '../web/message.js'
 import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
+/** A request that is still not complete by then is given up. */
+const requestTimeoutMs = 30_000
+
+/** For every server. */
+export const serverOptions = {
+  requestTimeout: requestTimeoutMs,
+  // Of the two Node takes the shorter for the headers and the longer for the whole, whichever is which.
+  headersTimeout: requestTimeoutMs,
+  connectionsCheckingInterval: 5000,
+  // checkOrigin asks for it, and its refusal has a body.
+  requireHostHeader: false,
+}
+
 /** How long a refused client may go on sending, and take to read why. */
-const lingerMs = 1000
+export const lingerMs = 1000
 
 /** Refuses what Node would answer without a body, or not at all, before any route is asked. */
 export function guardServer(server: Server): void {
-  limitPipelining(server)
   server.on('checkExpectation', (_request, response) => {
     const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
     const { status, headers, body } = render(problem)
@@ -22,23 +33,6 @@ export function guardServer(server: Server): void {
   server.on('connect', (_request, socket) => {
     refuse(socket, new Problem('method_not_allowed', 'This is not a proxy; it does not take CONNECT.'))
   })
-}
-
-/** Requests one behind the other that one connection may have under way. Each may be held, and takes memory. */
-const maxUnderWay = 16
-
-/** A connection that sends more is cut off: what comes out of turn cannot be answered before the others are. */
-function limitPipelining(server: Server): void {
-  const underWay = new WeakMap<Socket, number>()
-  const count = ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const sent = (underWay.get(socket) ?? 0) + 1
-    underWay.set(socket, sent)
-    response.once('close', () => underWay.set(socket, underWay.get(socket)! - 1))
-    if (sent > maxUnderWay) socket.destroy()
-  }
-  // Before the listener that answers.
-  server.prependListener('request', count)
-  server.prependListener('checkExpectation', count)
 }
 
 /** Bytes that are no HTTP request, or too much of one: answered on the bare socket. */
@@ -82,7 +76,7 @@ const tooManyCookies = renderAs(
   }),
 )
 
-function refuse(socket: Duplex, problem: Problem): void {
+export function refuse(socket: Duplex, problem: Problem): void {
   answer(socket, render(problem))
 }
 
@@ -102,7 +96,9 @@ type Rendered = ReturnType<typeof renderAs>
 
 function render(problem: Problem): Rendered {
   const body = stringifyInert(problemBody(problem, 'none'))
-  return renderAs(problem.code, { 'Content-Type': 'application/problem+json' }, body)
+  const { retry_after_seconds: seconds } = problem.extra
+  const retry: Record<string, string> = typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {}
+  return renderAs(problem.code, { 'Content-Type': 'application/problem+json', ...retry }, body)
 }
 
 function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {

@@ -5,16 +5,15 @@ import type { FastifyReply } from 'fastify'
 import { type Caller, nameOf } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import { stringifyInert } from '../core/json.js'
-import { createShares } from '../policy/share.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import { assertRecorded } from './cursor.js'
 import { granted, Problem } from './errors.js'
 import type { Auth } from './auth.js'
-import type { Backlog } from './response-backlog.js'
 import { whenEnded } from './response-end.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
+import type { Shares } from './shares.js'
 import { eventFilter, eventView } from './view.js'
 import { assertHeld, whenGone } from './wait.js'
 
@@ -23,18 +22,15 @@ export const streamLimits = {
   idleMs: 15_000,
   /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
   stallMs: 10_000,
-  /** A chunk below this costs no more than its socket does; larger ones count in the response backlog. */
+  /** A chunk below this costs no more than its socket does; larger ones count as answers that are not yet read. */
   smallChunk: 8 * 1024,
-  /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
-  maxStreams: 200,
 }
 
 /** How much of a confirmation's history is looked at in one turn. */
 const pageSize = 100
 
-export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Backlog, limits = streamLimits): void {
-  const { idleMs, stallMs, smallChunk, maxStreams } = limits
-  const streams = createShares({ total: maxStreams, each: Math.ceil(maxStreams / 4) })
+export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Shares, limits = streamLimits): void {
+  const { idleMs, stallMs, smallChunk } = limits
 
   app.get(
     '/confirm/:id/events',
@@ -62,8 +58,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
         const rest = await recorded(id, after, caller).next()
         if (rest.done === true) return reply.code(204).send(null)
       }
-      assertHeld(service, backlog, reply, caller)
-      const following = { filter: { confirmationId: id }, after, idleMs, until: id }
+      assertHeld(shares, reply)
+      const following = { filter: { confirmationId: id }, after, idleMs, until: id, who: nameOf(caller) }
       const pages = toldTo(caller, service.follow(following, whenGone(reply)))
       return send(reply, 'retry: 1000', isAgent ? numbered(pages, Number(asked ?? 0)) : pages)
     },
@@ -90,23 +86,24 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
       const place = lastEventId(headers) ?? asked ?? (filters.since === undefined ? undefined : 0)
       const after = await begin(place, 'now')
       // One of a single confirmation costs no more here than at its own path.
-      if (filters.confirmation_id !== undefined) assertHeld(service, backlog, reply, caller)
-      else takeStream(reply, caller)
+      if (filters.confirmation_id !== undefined) assertHeld(shares, reply)
+      else takeStream(reply)
       // A reader who begins now is told where that is, and so comes back there even if nothing happened yet.
       const first = place === undefined ? `retry: 1000\nid: ${after}` : 'retry: 1000'
-      const following = { filter: eventFilter(filters), after, idleMs }
+      const following = { filter: eventFilter(filters), after, idleMs, who: nameOf(caller) }
       return send(reply, first, toldTo(caller, service.follow(following, whenGone(reply))))
     },
   )
 
-  function takeStream(reply: FastifyReply, caller: Caller): void {
-    const place = streams.take(nameOf(caller))
+  /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
+  function takeStream(reply: FastifyReply): void {
+    const place = shares.streams.take(reply.request)
     if (typeof place === 'function') return whenEnded(reply, place)
     const sentence =
       place === 'share'
-        ? `${nameOf(caller)} has as many streams of all events open as its share is; try again in 5 s.`
-        : `${maxStreams} streams of all events are open, which is the most there may be; try again later.`
-    throw new Problem('flood_limited', sentence, { share: 'streams', retry_after_seconds: 5 })
+        ? `${shares.requesterOf(reply.request)} has as many streams of all events open as its share is; try again in 5 s.`
+        : 'As many streams of all events are open as there may be; try again in 5 s.'
+    throw shares.refuse('streams', sentence, 5)
   }
 
   /** The number to go on after. */
@@ -122,7 +119,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
   async function* recorded(id: string, after: number, caller: Caller): AsyncGenerator<RecordedEvent> {
     for (let more = true; more;) {
       const from = after
-      const page = await service.turnstile.run(() => service.listEvents(from, pageSize, { confirmationId: id }))
+      const look = () => service.listEvents(from, pageSize, { confirmationId: id })
+      const page = await service.turnstile.run(look, nameOf(caller))
       yield* page.events.filter((event) => isFor(caller, event))
       after = page.upTo
       more = page.more
@@ -151,8 +149,8 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, backlog: Ba
       for (const text of texts) {
         // A key that is revoked meanwhile reads no further.
         if (!auth.isStillGood(reply.request)) return
-        const release = text.length < smallChunk ? () => {} : backlog.take(reply, text.length)
-        if (release === null) {
+        const release = text.length < smallChunk ? () => {} : shares.answers.take(reply.request, text.length)
+        if (typeof release === 'string') {
           reply.request.raw.socket.destroy()
           return
         }

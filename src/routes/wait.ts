@@ -1,14 +1,11 @@
 // How long a request may be held: `?wait=SECONDS`, or `Prefer: wait=SECONDS` after RFC 7240.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { type Caller, nameOf } from '../access/role.js'
 import type { Lack } from '../policy/share.js'
 import type { WhenGone } from '../service/read.js'
-import type { Service } from '../service/service.js'
-import { Problem } from './errors.js'
-import type { Backlog } from './response-backlog.js'
 import { whenEnded } from './response-end.js'
 import { maxWaitSeconds } from './requests.js'
+import type { Shares } from './shares.js'
 
 interface Asking {
   query: { wait?: number | undefined }
@@ -54,29 +51,22 @@ function preferencesIn(header: string): string[] {
   return [...found, header.slice(from)]
 }
 
-/** Requests that may be held at a time: waits, streams of one confirmation, and answers that wait for room. */
-const maxHeld = 20_000
-/** Agents leave some of that to people. */
-const maxHeldForAgents = 16_000
-
-/** Takes a place until the answer is over. */
-export function hold(service: Service, backlog: Backlog, reply: FastifyReply, caller: Caller): 'held' | Lack {
-  const bound = caller.role === 'agent' ? maxHeldForAgents : maxHeld
-  if (service.countListeners().one + backlog.queued() >= bound) return 'bound'
-  const place = backlog.waits.take(nameOf(caller))
+/** Takes a place until the answer is over: also while it waits for room. */
+export function hold(shares: Shares, reply: FastifyReply): 'held' | Lack {
+  const place = shares.waits.take(reply.request)
   if (typeof place === 'string') return place
   whenEnded(reply, place)
   return 'held'
 }
 
-export function assertHeld(service: Service, backlog: Backlog, reply: FastifyReply, caller: Caller): void {
-  const lack = hold(service, backlog, reply, caller)
+export function assertHeld(shares: Shares, reply: FastifyReply): void {
+  const lack = hold(shares, reply)
   if (lack === 'held') return
   const sentence =
     lack === 'share'
-      ? `As many requests of ${nameOf(caller)} are held as its share is; try again in 5 s, or ask without waiting.`
-      : 'As many requests are held as there may be; try again later, or ask without waiting.'
-  throw new Problem('flood_limited', sentence, { share: 'waits', retry_after_seconds: 5 })
+      ? `As many requests of ${shares.requesterOf(reply.request)} are held as its share is; try again in 5 s, or ask without waiting.`
+      : 'As many requests are held as there may be; try again in 5 s, or ask without waiting.'
+  throw shares.refuse('waits', sentence, 5)
 }
 
 /** A client that hangs up frees its place at once. */

@@ -9,6 +9,7 @@ import { bytesOf } from '../core/weight.js'
 import { callBack } from '../notify/callback-schedule.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
 import type { Governing, Policy, Rate } from '../policy/policy.js'
+import type { ShareName } from '../policy/share.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Requirement, Store, Unmet } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
@@ -113,7 +114,11 @@ export function createGates(deps: GateDeps): Gate[] {
     const sentence =
       `${whose} written what may be written in a day (${diskLimitBytes / 1024 / 1024} MiB); there is room for this ` +
       `in ${seconds} s.`
-    return refused(one, refuse('disk_limited', sentence, { share: 'disk', retry_after_seconds: seconds }), null)
+    return refused(
+      one,
+      refuse('disk_limited', sentence, { share: 'disk' satisfies ShareName, retry_after_seconds: seconds }),
+      null,
+    )
   }
 
   const whitelist: Gate = {
@@ -215,7 +220,7 @@ export function createGates(deps: GateDeps): Gate[] {
     const sentence =
       `${requester} has ${maxOpen} requests open, which is as many as may be; there is room when one is answered, ` +
       `or in ${seconds} s, when the next one ends.`
-    const extra = { share: 'open', open_limit: maxOpen, retry_after_seconds: seconds }
+    const extra = { share: 'open' satisfies ShareName, open_limit: maxOpen, retry_after_seconds: seconds }
     return refused(one, refuse('too_many_open', sentence, extra), null)
   }
 
@@ -307,7 +312,7 @@ function tooMany(resetMs: number, { max, windowMs }: RateLimit, requester: strin
   const whose = requester === null ? '' : ` of ${requester}`
   const sentence = `This action had its ${max} confirmations${whose} within ${windowMs / 1000} s; try again in ${seconds} s.`
   return refuse('rate_limited', sentence, {
-    share: 'rate',
+    share: 'rate' satisfies ShareName,
     max,
     remaining: 0,
     window_seconds: windowMs / 1000,

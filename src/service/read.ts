@@ -1,5 +1,5 @@
 // Reading: at once, when it changes, as it happens. Every answer is as of now, whether or not that is recorded yet.
-import { type Caller, mayRead } from '../access/role.js'
+import { type Caller, mayRead, nameOf } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { asOf, dueAt } from '../core/confirmation.js'
@@ -22,6 +22,8 @@ export interface Following {
   after: number
   idleMs: number
   until?: string
+  /** In whose turns it is read. */
+  who?: string | null
 }
 
 /** Registers what to do when the caller has gone away. */
@@ -63,7 +65,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
       const end = clock.now() + ms
       for (;;) {
         bell.hush()
-        const brief = await turnstile.run(() => store.confirmations.brief(id))
+        const brief = await turnstile.run(() => store.confirmations.brief(id), nameOf(caller))
         const now = clock.now()
         // A caller who may not know of it is told so at once, by the look that follows.
         if (brief !== undefined && !mayRead(caller, brief)) return 0
@@ -110,14 +112,15 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     return tell(following, bell)
   }
 
-  async function* tell({ filter, after, idleMs, until }: Following, bell: Bell): AsyncGenerator<RecordedEvent[]> {
+  async function* tell({ filter, after, idleMs, until, who }: Following, bell: Bell): AsyncGenerator<RecordedEvent[]> {
     try {
       let isEnded = until !== undefined && (await store.confirmations.brief(until))?.isResolved === true
       let quietSince = clock.now()
       while (!bell.isOver()) {
         bell.hush()
         const from = after
-        const page = await turnstile.run(() => store.events.list(from, followed.events, filter, followed.bytes))
+        const look = () => store.events.list(from, followed.events, filter, followed.bytes)
+        const page = await turnstile.run(look, who)
         after = page.upTo
         if (until !== undefined) isEnded ||= page.events.some(({ type }) => isOutcome(type))
         const isQuiet = page.events.length === 0 && clock.now() >= quietSince + idleMs
@@ -168,7 +171,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
   return {
     turnstile,
     find,
-    findInTurn: (id: string, caller: Caller) => turnstile.run(() => find(id, caller)),
+    findInTurn: (id: string, caller: Caller) => turnstile.run(() => find(id, caller), nameOf(caller)),
     wait,
     waitForNews,
     follow,

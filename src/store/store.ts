@@ -208,8 +208,12 @@ export interface Store {
   links: { get(hash: string): Promise<Link | undefined> }
   signInLinks: { get(hash: string): Promise<SignInLink | undefined> }
   signIns: SignIns
-  /** How a quota stands, taking nothing. */
-  quotas: { peek(quota: string, now: number, limit: RateLimit): Promise<Quota> }
+  quotas: {
+    /** How a quota stands, taking nothing. */
+    peek(quota: string, now: number, limit: RateLimit): Promise<Quota>
+    /** How many slots are kept, of all quotas; 10,000 also stands for more. */
+    count(): Promise<number>
+  }
   /** How many bytes are left to a share of what it may write in a day, and how long until so many are. */
   disk: { peek(share: string, now: number, max: number, bytes: number): Promise<Quota> }
 

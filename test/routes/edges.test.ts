@@ -8,9 +8,9 @@ import { anyone, type Caller } from '../../src/access/role.js'
 import { listen } from '../../src/listen.js'
 import type { Api } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
-import { createBacklog, limitBacklog } from '../../src/routes/response-backlog.js'
+import { limitAnswers, reserveRoom } from '../../src/routes/answer-room.js'
 import { agent, person } from '../actors.js'
-import { build, configFor, giveKeys, until, withKey } from '../support.js'
+import { build, configFor, giveKeys, sharesFor, until, withKey } from '../support.js'
 
 t.test('health counts what is pending now, not what ever was', async (t) => {
   const { submit, call, clock } = await build(t)
@@ -255,8 +255,8 @@ t.test('the description of the API is served', async (t) => {
 })
 
 t.test('one app answers on two ports, bad bytes get a problem on both, and closing frees both', async (t) => {
-  const { app, dbPath } = await build(t)
-  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const { app, connections, dbPath } = await build(t)
+  const listening = await listen({ app, connections }, configFor(dbPath, { port: 0, webPort: 0 }))
   const urls = [listening.url, listening.webUrl!]
   for (const url of urls) {
     const { statusCode, body } = await request(`${url}/health`)
@@ -282,8 +282,8 @@ t.test('one app answers on two ports, bad bytes get a problem on both, and closi
 })
 
 t.test('a connection may have 16 requests under way, and is cut off with the next, on both ports', async (t) => {
-  const { app, service, submit, call, dbPath } = await build(t)
-  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const { app, connections, service, submit, call, dbPath } = await build(t)
+  const listening = await listen({ app, connections }, configFor(dbPath, { port: 0, webPort: 0 }))
   t.teardown(() => listening.close(100))
   const { id } = (await submit()).body
   const wait = `GET /confirm/${id}?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n`
@@ -355,8 +355,7 @@ t.test('large answers one behind the other give their room back when the connect
   const app = Fastify() as unknown as Api
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
-  const limits = { counted: 1000, total: 50_000_000 }
-  limitBacklog(app, createBacklog(limits), limits)
+  limitAnswers(app, sharesFor({ answers: { total: 50_000_000, each: 1 } }))
   app.get('/large', () => 'x'.repeat(10_000_000))
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -375,8 +374,7 @@ t.test('clients that do not read cannot make it hold more than a bounded amount'
   const app = Fastify() as unknown as Api
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
-  const limits = { counted: 1000, total: 50_000_000 }
-  limitBacklog(app, createBacklog(limits), limits)
+  limitAnswers(app, sharesFor({ answers: { total: 50_000_000, each: 1 } }))
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/small', () => 'x')
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -394,23 +392,23 @@ t.test('clients that do not read cannot make it hold more than a bounded amount'
   await until(async () => (await ask('/large')).statusCode === 200)
 })
 
-t.test("agents that do not read leave room for everybody else's large answers", async (t) => {
-  const app = Fastify() as unknown as Api
+t.test("an agent that does not read leaves room for everybody else's large answers", async (t) => {
+  const app = Fastify({ forceCloseConnections: true }) as unknown as Api
   t.teardown(() => app.close())
   app.setErrorHandler(createErrorHandler({ error: () => {} }))
   const callers: Record<string, Caller> = {
     agent: { actor: agent('bot'), role: 'agent', keyId: 'k1' },
+    other: { actor: agent('other'), role: 'agent', keyId: 'k3' },
     operator: { actor: person('olga'), role: 'operator', keyId: 'k2' },
     anyone,
   }
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = callers[String(request.headers.as)]!))
-  const limits = { counted: 1000, total: 50_000_000 }
-  const backlog = createBacklog(limits)
-  limitBacklog(app, backlog, limits)
+  const shares = sharesFor({ answers: { total: 60_000_000, each: 40_000_000 } })
+  limitAnswers(app, shares)
   app.get('/large', () => 'x'.repeat(20_000_000))
   app.get('/patient', async (_request, reply) => {
-    await backlog.reserve(reply, 20_000_000)
+    await reserveRoom(shares, reply, 20_000_000)
     return 'x'.repeat(20_000_000)
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -423,22 +421,23 @@ t.test("agents that do not read leave room for everybody else's large answers", 
   const ignoreAs = (as: string) => ignore(t, port, `/large HTTP/1.1\r\nAs: ${as}`)
   const lazy = [await ignoreAs('agent'), await ignoreAs('agent')]
   t.equal(await ask('agent'), 429)
+  t.equal(await ask('other'), 200)
   t.equal(await ask('operator'), 200)
   t.equal(await ask('anyone'), 200, 'nobody is an agent while it is open')
   const queuing = ask('agent', '/patient')
-  await until(() => backlog.queued() === 1)
-  t.equal(await ask('operator', '/patient'), 200, 'nor does anybody wait behind an agent')
+  await until(() => shares.answers.queued() === 1)
+  for (const as of ['other', 'operator']) t.equal(await ask(as, '/patient'), 200, 'nor does anybody wait behind it')
   lazy.forEach((socket) => socket.destroy())
   t.equal(await queuing, 200)
-  t.equal(backlog.queued(), 0)
-  for (const as of ['operator', 'anyone']) await ignoreAs(as)
+  t.equal(shares.answers.queued(), 0)
+  for (const as of ['operator', 'operator']) await ignoreAs(as)
   t.equal(await ask('operator'), 429)
   t.equal(await ask('agent'), 200, 'and the other way round')
 })
 
 t.test('a connection that never sent anything does not hold up the end', async (t) => {
-  const { app, dbPath } = await build(t)
-  const listening = await listen(app, configFor(dbPath, { port: 0, webPort: 0 }))
+  const { app, connections, dbPath } = await build(t)
+  const listening = await listen({ app, connections }, configFor(dbPath, { port: 0, webPort: 0 }))
   const idle = [listening.url, listening.webUrl!].map((url) => connect(Number(new URL(url).port), '127.0.0.1'))
   await Promise.all(idle.map((socket) => once(socket, 'connect')))
   for (const url of [listening.url, listening.webUrl!]) await (await request(`${url}/health`)).body.dump()
@@ -450,17 +449,17 @@ t.test('a connection that never sent anything does not hold up the end', async (
 
 t.test('a port that is taken is named in the refusal', async (t) => {
   const first = await build(t)
-  const listening = await listen(first.app, configFor(first.dbPath, { port: 0, webPort: 'off' }))
+  const listening = await listen(first, configFor(first.dbPath, { port: 0, webPort: 'off' }))
   t.teardown(() => listening.close(100))
   t.equal(listening.webUrl, null)
   const port = Number(new URL(listening.url).port)
   const second = await build(t)
-  await t.rejects(listen(second.app, configFor(second.dbPath, { port, webPort: 'off' })), {
+  await t.rejects(listen(second, configFor(second.dbPath, { port, webPort: 'off' })), {
     name: 'CannotListen',
     message: new RegExp(`Port ${port} .* is in use. Choose another with --port`),
   })
   const third = await build(t)
-  await t.rejects(listen(third.app, configFor(third.dbPath, { port: 0, webPort: port })), {
+  await t.rejects(listen(third, configFor(third.dbPath, { port: 0, webPort: port })), {
     name: 'CannotListen',
     message: /--web-port off/,
   })

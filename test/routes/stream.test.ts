@@ -10,7 +10,7 @@ import { type Api, useZod } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { anyone } from '../../src/access/role.js'
 import type { Auth } from '../../src/routes/auth.js'
-import { createBacklog } from '../../src/routes/response-backlog.js'
+import type { ShareLimits } from '../../src/routes/shares.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { someEvent } from '../actors.js'
@@ -21,6 +21,7 @@ import {
   type CallAs,
   configFor,
   giveKeys,
+  sharesFor,
   temporaryFolder,
   until,
 } from '../support.js'
@@ -373,7 +374,7 @@ t.test('an ordinary EventSource that loses its connection goes on where it was',
 
 t.test('when the service stops, streams end', async (t) => {
   const built = await build(t)
-  const { url, close } = await listen(built.app, configFor(built.dbPath, { port: 0, webPort: 'off' }))
+  const { url, close } = await listen(built, configFor(built.dbPath, { port: 0, webPort: 'off' }))
   const { id } = (await built.submit()).body
   const streams = [await read(t, `${url}/events`), await read(t, `${url}/confirm/${id}/events`)]
   await until(() => built.service.countListeners().all === 1 && built.service.countListeners().one === 1)
@@ -407,7 +408,12 @@ t.test('a long history is told in order without gaps', async (t) => {
 // -- readers that do not read ----------------------------------------------------------------------------------------
 
 /** The streams alone, with limits that a test can reach. */
-async function serveStreams(t: Test, built: Built, limits: Partial<typeof streamLimits>, total = 100_000_000) {
+async function serveStreams(
+  t: Test,
+  built: Built,
+  limits: Partial<typeof streamLimits>,
+  shares: Partial<ShareLimits> = {},
+) {
   const app = Fastify() as unknown as Api
   t.teardown(() => app.close())
   useZod(app)
@@ -415,7 +421,7 @@ async function serveStreams(t: Test, built: Built, limits: Partial<typeof stream
   const auth = { isStillGood: () => true } as unknown as Auth
   app.decorateRequest('caller')
   app.addHook('onRequest', async (request) => void (request.caller = anyone))
-  streamRoutes(app, built.service, auth, createBacklog({ counted: 1000, total }), { ...streamLimits, ...limits })
+  streamRoutes(app, built.service, auth, sharesFor(shares), { ...streamLimits, ...limits })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port
 }
@@ -452,7 +458,7 @@ t.test('a reader that takes nothing is dropped, while one that reads goes on', a
 
 t.test('all that is under way together is bounded', async (t) => {
   const built = await build(t)
-  const port = await serveStreams(t, built, { stallMs: 600_000 }, 1_200_000)
+  const port = await serveStreams(t, built, { stallMs: 600_000 }, { answers: { total: 1_200_000, each: 1 } })
   await fill(built, 30)
   const sockets = Array.from({ length: 6 }, () => ignore(t, port, '/events?after=0'))
   // Each holds one event of half a megabyte: two fit, the others are dropped.
@@ -464,7 +470,7 @@ t.test('all that is under way together is bounded', async (t) => {
 
 t.test('when large answers have taken all the room, streams of small events go on', async (t) => {
   const built = await build(t)
-  const port = await serveStreams(t, built, { stallMs: 600_000 }, 500_400)
+  const port = await serveStreams(t, built, { stallMs: 600_000 }, { answers: { total: 500_400, each: 1 } })
   await fill(built, 30)
   ignore(t, port, '/events?after=0')
   const reader = await read(t, `http://127.0.0.1:${port}/events`)
@@ -475,28 +481,27 @@ t.test('when large answers have taken all the room, streams of small events go o
 })
 
 t.test('a stream of one confirmation needs a place among all that are held', async (t) => {
-  const { url, service, submit } = await serve(t)
+  const limits = { waits: { total: 2, each: 1 }, streams: { total: 1, each: 1 } }
+  const { url, submit } = await serve(t, { shareLimits: limits })
   const { id } = (await submit()).body
   const paths = [`/confirm/${id}/events`, `/events?confirmation_id=${id}`]
-  service.countListeners = () => ({ one: 20_000, all: 0 })
+  for (const path of ['/events', ...paths]) t.equal((await read(t, `${url}${path}`)).status, 200, path)
   for (const path of paths) {
     const refused = await request(`${url}${path}`)
     t.equal(refused.statusCode, 429, path)
     t.equal(refused.headers['retry-after'], '5')
-    t.match(await refused.body.json(), { code: 'flood_limited', error: /^As many requests are held/ })
+    t.match(await refused.body.json(), { code: 'flood_limited', share: 'waits', error: /^As many requests are held/ })
   }
-  service.countListeners = () => ({ one: 19_999, all: 200 })
-  for (const path of paths) t.equal((await read(t, `${url}${path}`)).status, 200, path)
 })
 
 t.test('there is a most of streams of everything, and a place that is freed is free', async (t) => {
   const built = await build(t)
-  const port = await serveStreams(t, built, { maxStreams: 2 })
+  const port = await serveStreams(t, built, {}, { streams: { total: 2, each: 1 } })
   const open = [1, 2].map(() => ignore(t, port, '/events'))
   await until(() => built.service.countListeners().all === 2)
   const refused = await request(`http://127.0.0.1:${port}/events`)
   t.equal(refused.statusCode, 429)
-  t.match(await refused.body.json(), { code: 'flood_limited', error: /most there may be/ })
+  t.match(await refused.body.json(), { code: 'flood_limited', share: 'streams', error: /as there may be/ })
   const gone = once(open[0]!, 'close')
   open[0]!.destroy()
   await gone

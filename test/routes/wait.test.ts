@@ -1,15 +1,11 @@
 // Waiting for a decision: woken by it, never before it and never without it.
-import { EventEmitter } from 'node:events'
-import type { FastifyReply } from 'fastify'
-import type { Caller } from '../../src/access/role.js'
-import { createBacklog } from '../../src/routes/response-backlog.js'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { preferredSeconds, hold } from '../../src/routes/wait.js'
+import { preferredSeconds } from '../../src/routes/wait.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { someEvent } from '../actors.js'
-import { type Answer, build, type Built, until } from '../support.js'
+import { type Answer, build, type Built, type CallAs, giveKeys, until } from '../support.js'
 
 /** A request that is under way: what it was answered with, once it was. */
 function track(asked: Promise<Answer>): { answer: Promise<Answer>; isOver: () => boolean } {
@@ -262,35 +258,37 @@ t.test('when the service stops, whoever waits learns how it stands, and nobody n
 
 // -- when all places are taken ---------------------------------------------------------------------------------------
 
-/** As if so many were held, which would take long to bring about. */
-function pretendHeld({ service }: Built, one: number): void {
-  service.countListeners = () => ({ one, all: 0 })
-}
+const two = { waits: { total: 2, each: 1 } }
 
 t.test('there is a most of requests that are held; whoever asks beyond it is told when to come back', async (t) => {
-  const built = await build(t)
+  const built = await build(t, { shareLimits: two })
   const { id } = (await built.submit()).body
-  pretendHeld(built, 20_000)
+  const waiting = [1, 2].map(() => built.call('GET', `/confirm/${id}?wait=300`))
+  await until(() => built.service.countListeners().one === 2)
   for (const [url, headers] of [
     [`/confirm/${id}?wait=300`, {}],
     [`/confirm/${id}`, { prefer: 'wait=300' }],
   ] as const) {
     const { status, headers: answered, body } = await built.call('GET', url, undefined, headers)
     t.equal(status, 429)
-    t.match(body, { code: 'flood_limited', error: /^As many requests are held/, retry_after_seconds: 5 })
+    const refused = {
+      code: 'flood_limited',
+      share: 'waits',
+      error: /^As many requests are held/,
+      retry_after_seconds: 5,
+    }
+    t.match(body, refused)
     t.equal(answered['retry-after'], '5')
   }
   t.match(await built.call('GET', `/confirm/${id}`), { status: 200 }, 'who does not wait needs no place')
   t.match(await built.call('GET', `/confirm/${id}?wait=0`), { status: 200 })
-  pretendHeld(built, 19_999)
-  const waiting = built.call('GET', `/confirm/${id}?wait=300`)
   await built.call('POST', `/confirm/${id}/approve`)
-  t.match(await waiting, { status: 200, body: { status: 'approved' } })
+  for (const answer of await Promise.all(waiting)) t.match(answer, { status: 200, body: { status: 'approved' } })
+  t.match(await built.call('GET', `/confirm/${id}?wait=300`), { status: 200 }, 'and then there is room')
 })
 
 t.test('a submission that cannot be held is answered at once, as if it had not asked to wait', async (t) => {
-  const built = await build(t)
-  pretendHeld(built, 20_000)
+  const built = await build(t, { shareLimits: { waits: { total: 0, each: 0 } } })
   const body = { action: 'send_mail', description: 'd' }
   t.match(await built.call('POST', '/confirm?wait=300', body), { status: 202, body: { status: 'pending' } })
   const preferred = await built.call('POST', '/confirm', body, { prefer: 'wait=300' })
@@ -300,23 +298,29 @@ t.test('a submission that cannot be held is answered at once, as if it had not a
   t.match(await built.call('POST', '/confirm?wait=300', body), { status: 200, body: { status: 'auto_approved' } })
 })
 
-t.test("one agent's waits leave room for another's, and a place that is freed is free", async (t) => {
-  const { service } = await build(t)
-  const backlog = createBacklog(undefined, { total: 4, each: 2 })
-  const holdAs = (name: string) => {
-    const raw = Object.assign(new EventEmitter(), { destroyed: false })
-    const reply = { raw, request: { raw: { socket: new EventEmitter() } } } as unknown as FastifyReply
-    const caller: Caller = { actor: { kind: 'agent', name }, role: 'agent', keyId: name }
-    return { got: hold(service, backlog, reply, caller), end: () => raw.emit('close') }
-  }
-  const first = holdAs('bot')
-  t.equal(first.got, 'held')
-  t.equal(holdAs('bot').got, 'held')
-  t.equal(holdAs('bot').got, 'share')
-  t.equal(holdAs('other').got, 'held')
-  first.end()
-  t.equal(holdAs('bot').got, 'held')
+t.test("one agent's waits leave room for another's, and all those of agents for people", async (t) => {
+  const built = await build(t, { shareLimits: two })
+  const { bot, other, ann } = await giveKeys(built, { bot: 'agent', other: 'agent', ann: 'operator' })
+  const [first, second] = await Promise.all([bot, other].map(async (as) => (await submitAs(as)).id))
+  const waiting = [bot('GET', `/confirm/${first}?wait=300`), other('GET', `/confirm/${second}?wait=300`)]
+  await until(() => built.service.countListeners().one === 2)
+  t.match(await bot('GET', `/confirm/${first}?wait=300`), {
+    status: 429,
+    body: { share: 'waits', error: /^As many requests of bot are held/ },
+  })
+  waiting.push(ann('GET', `/confirm/${first}?wait=300`))
+  await until(() => built.service.countListeners().one === 3)
+  for (const id of [first, second]) await ann('POST', `/confirm/${id}/deny`)
+  t.same(
+    (await Promise.all(waiting)).map(({ status }) => status),
+    [200, 200, 200],
+  )
+  t.match((await ann('GET', '/metrics')).body, 'holdpoint_share_refusals_total{share="waits"} 1')
 })
+
+async function submitAs(caller: CallAs): Promise<{ id: string }> {
+  return (await caller('POST', '/confirm', { action: 'a', description: 'd' })).body
+}
 
 // -- on real sockets -------------------------------------------------------------------------------------------------
 

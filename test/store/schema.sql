@@ -219,7 +219,7 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NUL
 CREATE TABLE quota_slots (
       quota TEXT NOT NULL,
       at INTEGER NOT NULL,
-      n INTEGER NOT NULL,
+      n INTEGER NOT NULL, kept_until INTEGER NOT NULL DEFAULT 0,
       PRIMARY KEY (quota, at, n)
     ) STRICT, WITHOUT ROWID;
 

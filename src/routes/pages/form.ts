@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { hashSecret } from '../../access/key.js'
 import type { Api } from '../api.js'
+import { takeBodies } from '../body.js'
 import { Problem } from '../errors.js'
 import { cookieOf, formCookie, setCookie, signInCookie } from './cookie.js'
 
@@ -15,13 +16,9 @@ export const bodyLimit = 128 * 1024
 /** A form and nothing else: the fields of JSON could be anything. */
 export function takeForms(pages: Api): void {
   pages.removeAllContentTypeParsers()
-  pages.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body: Buffer, done) =>
-    body.length === 0 ? done(null, undefined) : done(noForm()),
-  )
-  pages.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit },
-    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+  takeBodies(pages, '*', (_request, body, done) => (body.length === 0 ? done(null, undefined) : done(noForm())))
+  takeBodies(pages, 'application/x-www-form-urlencoded', (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(body.toString('utf8')))),
   )
 }
 

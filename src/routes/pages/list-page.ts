@@ -7,7 +7,7 @@ import { hold, whenGone } from '../wait.js'
 import { notSignedIn, toSignIn } from './sign-in-page.js'
 import { baseOf, config, longestPollMs, places, type Site } from './site.js'
 
-export function listRoutes(pages: Api, { service, backlog, cursors, callerOf, frameOf, send }: Site): void {
+export function listRoutes(pages: Api, { service, shares, cursors, callerOf, frameOf, send }: Site): void {
   for (const place of places) {
     pages.get<{ Querystring: { cursor?: string } }>(`${place}/`, { config }, async (request, reply) => {
       const caller = await callerOf(request)
@@ -39,7 +39,7 @@ export function listRoutes(pages: Api, { service, backlog, cursors, callerOf, fr
       const { mark, wait } = request.query as { mark?: unknown; wait?: unknown }
       const asked = Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0))
       // A reader who cannot be held is told at once how it stands, and asks again in a while.
-      const waitMs = asked > 0 && hold(service, backlog, reply, caller) === 'held' ? asked : 0
+      const waitMs = asked > 0 && hold(shares, reply) === 'held' ? asked : 0
       const news = await service.waitForList(String(mark), waitMs, whenGone(reply))
       // A sign-in may have ended meanwhile.
       if ((await callerOf(request)) === null) throw problemOf(notSignedIn)

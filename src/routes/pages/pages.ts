@@ -1,6 +1,7 @@
 // The pages, put together: what they share are forms as the only bodies, their headers, and errors as pages. Each page has a
 // file here and one in web/. A GET never changes anything.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { anyone } from '../../access/role.js'
 import { unknownActor } from '../../core/actor.js'
 import { refuse } from '../../core/refusal.js'
 import { pageHeaders } from '../../web/headers.js'
@@ -23,8 +24,10 @@ export async function pageRoutes(app: Api, deps: SiteDeps): Promise<void> {
     takeForms(pages)
     pages.addHook('onRequest', async (request, reply) => {
       void reply.headers(pageHeaders)
-      // The flood limit counts people who are signed in by their key.
-      request.keyId = (await site.signedIn(request))?.keyId ?? null
+      // Limits count people who are signed in by their key. What they may do, a page asks in its own way.
+      const holder = await site.signedIn(request)
+      request.caller = holder ?? anyone
+      request.keyId = holder?.keyId ?? null
     })
     pages.setErrorHandler(async (error: FastifyError, request, reply) => {
       const problem = inFormWords(toProblem(error))

@@ -1,20 +1,19 @@
 // Renders the pages of confirmations. Text that agents wrote is looked at character by character, and a megabyte of the worst
 // takes the better part of a second: so large pages are rendered on a thread of their own, one after the other.
 import { Worker } from 'node:worker_threads'
+import type { FastifyRequest } from 'fastify'
 import { confirmationPage, type ConfirmationPage } from '../../web/confirmation-page.js'
-import { Problem } from '../errors.js'
+import type { Shares } from '../shares.js'
 
 /** Characters that take no more than a few milliseconds, whatever they are. */
 const fewCharacters = 8000
-/** How many large pages may be asked for at once; each may take a second, and is a megabyte. */
-const maxQueued = 32
 
 export interface Rendered {
   number: number
   text: string
 }
 
-export function createRenderer() {
+export function createRenderer(shares: Shares) {
   const queued = new Map<number, { done(text: string): void; fail(error: Error): void }>()
   let thread: Worker | null = null
   let count = 0
@@ -36,18 +35,19 @@ export function createRenderer() {
     return started
   }
 
-  return async (page: ConfirmationPage): Promise<string> => {
+  return async (request: FastifyRequest, page: ConfirmationPage): Promise<string> => {
     if (sizeOf(page) <= fewCharacters) return confirmationPage(page)
-    if (queued.size >= maxQueued) {
-      const sentence = `${maxQueued} large pages are being made, which is the most there may be; load this one again in a moment.`
-      throw new Problem('flood_limited', sentence, { retry_after_seconds: 2 })
+    const place = shares.pages.take(request)
+    if (typeof place === 'string') {
+      const sentence = 'As many large pages are being made as there may be; load this one again in a moment.'
+      throw shares.refuse('pages', sentence, 2)
     }
     thread ??= start()
     const number = (count += 1)
     const rendered = new Promise<string>((done, fail) => queued.set(number, { done, fail }))
     thread.ref()
     thread.postMessage({ number, page })
-    return rendered
+    return rendered.finally(place)
   }
 }
 

@@ -5,7 +5,8 @@ import type { Service } from '../../service/service.js'
 import type { Frame } from '../../web/frame.js'
 import type { Auth } from '../auth.js'
 import type { Cursors } from '../cursor.js'
-import type { Backlog } from '../response-backlog.js'
+import { reserveRoom } from '../answer-room.js'
+import type { Shares } from '../shares.js'
 import { cookieOf, setCookie, signInCookie } from './cookie.js'
 import { createForms } from './form.js'
 import { createRenderer } from './renderer.js'
@@ -13,7 +14,7 @@ import { createRenderer } from './renderer.js'
 export interface SiteDeps {
   service: Service
   auth: Auth
-  backlog: Backlog
+  shares: Shares
   cursors: Cursors
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance: () => string
@@ -32,7 +33,7 @@ export const longestPollMs = 60_000
 /** Where pages are that need a sign-in: at the root in open mode, and at the place of each sign-in. */
 export const places = ['', '/s/:session']
 
-export function createSite({ service, auth, backlog, cursors, chance, isSecure }: SiteDeps) {
+export function createSite({ service, auth, shares, cursors, chance, isSecure }: SiteDeps) {
   const { openMode } = service
   const forms = createForms(chance, isSecure)
 
@@ -44,10 +45,10 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
   return {
     service,
     auth,
-    backlog,
+    shares,
     cursors,
     forms,
-    render: createRenderer(),
+    render: createRenderer(shares),
     signedIn,
 
     /** The person who is signed in, anyone in open mode, or nobody. */
@@ -74,7 +75,7 @@ export function createSite({ service, auth, backlog, cursors, chance, isSecure }
     },
 
     async send(reply: FastifyReply, html: string): Promise<FastifyReply> {
-      await backlog.reserve(reply, html.length)
+      await reserveRoom(shares, reply, html.length)
       return reply.type('text/html; charset=utf-8').send(html)
     },
   }

@@ -41,7 +41,7 @@ const maxLooked = 20
 /** `visitorOf` answers null for a reader who has to sign in first. */
 export function visitRoutes(
   pages: Api,
-  { service, auth, backlog, forms, render, frameOf, send }: Site,
+  { service, auth, shares, forms, render, frameOf, send }: Site,
   path: string,
   visitorOf: (request: FastifyRequest) => Promise<Visitor | null>,
 ): void {
@@ -76,7 +76,7 @@ export function visitRoutes(
     const { version, wait } = request.query as { version?: unknown; wait?: unknown }
     const asked = Math.min(longestPollMs, Math.max(0, Number(wait) * 1000 || 0))
     // A reader who cannot be held is told at once how it stands, and asks again in a second.
-    const waitMs = asked > 0 && hold(service, backlog, reply, visitor.caller) === 'held' ? asked : 0
+    const waitMs = asked > 0 && hold(shares, reply) === 'held' ? asked : 0
     const news = granted(await service.waitForNews(visitor.id, Number(version), waitMs, whenGone(reply)))
     return reply.type('application/json').send({ version: news.version })
   })
@@ -137,7 +137,7 @@ export function visitRoutes(
     const mayList = isSignedIn || service.openMode.isOpen()
     const base = baseOf(request)
     const isDone = isOver || why !== null
-    const page = await render({
+    const page = await render(request, {
       ...frameOf(request, reply, isVerified(by) ? textOf(by) : null, isSignedIn),
       confirmation,
       now: service.now(),

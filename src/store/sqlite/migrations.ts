@@ -510,4 +510,10 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
     WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
   `,
+  `
+  -- A slot that counts in no window any more is removed, whoever takes one.
+  ALTER TABLE quota_slots ADD COLUMN kept_until INTEGER NOT NULL DEFAULT 0;
+  UPDATE quota_slots
+  SET kept_until = at + CASE WHEN quota GLOB 'action *' OR quota GLOB 'of *' THEN 31536000000 ELSE 3600000 END;
+  `,
 ]

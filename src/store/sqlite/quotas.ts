@@ -3,15 +3,18 @@
 import type { Quota, RateLimit } from '../../policy/window.js'
 import type Database from './driver.js'
 
-/** As long as the longest window that can be set, so that a longer one counts what was taken before it was set. */
-const keptMs = 31_536_000_000
-/** Every so many slots, up to twice as many old ones of the same quota are removed. */
-const cleanEvery = 8
+const hourMs = 3_600_000
+/** As long as the longest window that can be set. */
+const longestMs = 365 * 24 * hourMs
+/** A slot is kept for so many of its windows, so that a longer one counts what was taken before it was set. */
+const keptWindows = 24
 
-/** The windows of budgets are minutes, and a quota may be an address: nobody asks for these later. */
-const budgetKeptMs = 3_600_000
-/** Every so many slots, so many rows of whatever quotas come next are looked at, and removed if they are over. */
-const lookedAt = 4 * cleanEvery
+/** Every so many slots, four times as many rows of whatever quotas come next are looked at, and removed if they are over. */
+const sweepEvery = 8
+const lookedAt = 4 * sweepEvery
+
+/** The most that is counted: counting takes as long as there are rows. */
+const maxCounted = 10_000
 
 type Slot = [at: number, n: number]
 
@@ -44,15 +47,21 @@ export function readUsage(db: Database.Database): (quota: string, now: number, l
   }
 }
 
+export function countSlots(db: Database.Database): () => number {
+  const count = db
+    .prepare(`SELECT count(*) FROM (SELECT 1 FROM quota_slots WHERE quota > '' LIMIT ${maxCounted})`)
+    .pluck()
+  return () => count.get() as number
+}
+
 /** For the writer, inside a transaction. */
 export function takeSlots(db: Database.Database) {
   const clamp = db.prepare('UPDATE quota_slots SET at = ? WHERE quota = ? AND at > ?')
-  const insert = db.prepare('INSERT INTO quota_slots (quota, at, n) VALUES (?, ?, ?)')
-  const clean = db.prepare(`DELETE FROM quota_slots WHERE quota = @quota AND (at, n) IN (
-    SELECT at, n FROM quota_slots WHERE quota = @quota AND at <= @until ORDER BY at, n LIMIT ${2 * cleanEvery})`)
+  const insert = db.prepare('INSERT INTO quota_slots (quota, at, n, kept_until) VALUES (?, ?, ?, ?)')
   const after = db
     .prepare(
-      `SELECT quota, at, n FROM quota_slots WHERE (quota, at, n) > (?, ?, ?) ORDER BY quota, at, n LIMIT ${lookedAt}`,
+      `SELECT quota, at, n, kept_until FROM quota_slots WHERE (quota, at, n) > (?, ?, ?)
+      ORDER BY quota, at, n LIMIT ${lookedAt}`,
     )
     .raw()
   const remove = db.prepare('DELETE FROM quota_slots WHERE quota = ? AND at = ? AND n = ?')
@@ -61,12 +70,12 @@ export function takeSlots(db: Database.Database) {
 
   /** Goes round the table, a few rows at a time: a quota that nobody uses again leaves nothing behind. */
   function sweep(now: number): void {
-    const rows = after.all(...place) as (typeof place)[]
-    for (const row of rows) {
-      const keptFor = /^(action|of) /.test(row[0]) ? keptMs : budgetKeptMs
-      if (row[1] <= now - keptFor) remove.run(...row)
+    const rows = after.all(...place) as [...typeof place, keptUntil: number][]
+    for (const [quota, at, n, keptUntil] of rows) {
+      place = [quota, at, n]
+      if (keptUntil <= now) remove.run(quota, at, n)
     }
-    place = rows.length < lookedAt ? ['', 0, 0] : rows.at(-1)!
+    if (rows.length < lookedAt) place = ['', 0, 0]
   }
 
   return {
@@ -75,11 +84,11 @@ export function takeSlots(db: Database.Database) {
       clamp.run(now, quota, now)
     },
 
-    take(quota: string, now: number, lastN: number, count: number): void {
+    take(quota: string, now: number, windowMs: number, lastN: number, count: number): void {
+      const keptUntil = now + Math.min(longestMs, Math.max(hourMs, keptWindows * windowMs))
       for (let n = lastN + 1; n <= lastN + count; n++) {
-        insert.run(quota, now, n)
-        if (n % cleanEvery === 0) clean.run({ quota, until: now - keptMs })
-        if (++taken % cleanEvery === 0) sweep(now)
+        insert.run(quota, now, n, keptUntil)
+        if (++taken % sweepEvery === 0) sweep(now)
       }
     },
   }

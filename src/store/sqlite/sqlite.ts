@@ -39,7 +39,7 @@ import type Database from './driver.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
-import { readUsage } from './quotas.js'
+import { countSlots, readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
 import type { Job, PackedChange, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
@@ -285,7 +285,10 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     links: { get: async (hash: string) => link(hash) },
     signInLinks: { get: async (hash: string) => signInLink(hash) },
     signIn: one<SignIn, SignIn>(signIns),
-    quotas: { peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota) },
+    quotas: {
+      peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota),
+      count: read(countSlots(db)),
+    },
     disk: { peek: read(readDisk(db)) },
     secret: read(() => secret.get() as string),
   }

@@ -59,6 +59,7 @@ export type PackedOutcome =
 /** Slots that a change is about to take. */
 interface Taken {
   quota: string
+  windowMs: number
   lastN: number
   count: number
   remaining: number
@@ -227,8 +228,8 @@ export function openWriter(file: string): Writer {
     for (const event of events) sql.insertEvent.run(event, ++lastSeq)
     if (taken.length === 0) return first
     const outcome = [first]
-    for (const { quota, lastN, count, remaining, resetMs } of taken) {
-      slots.take(quota, now, lastN, count)
+    for (const { quota, windowMs, lastN, count, remaining, resetMs } of taken) {
+      slots.take(quota, now, windowMs, lastN, count)
       addUse(quota, count)
       outcome.push(remaining, resetMs)
     }
@@ -325,7 +326,7 @@ export function openWriter(file: string): Writer {
     for (const one of taken) if (one.quota === quota) own += one.count
     const remaining = max - usage.used - own - count
     if (remaining < 0) return { ...usage, quota: { ...usage.quota } }
-    return { quota, lastN: usage.lastN + own, count, remaining, resetMs: usage.quota.resetMs || windowMs }
+    return { quota, windowMs, lastN: usage.lastN + own, count, remaining, resetMs: usage.quota.resetMs || windowMs }
   }
 
   /** Null: there is room for what the change writes. Else how much is left. */

@@ -548,8 +548,7 @@ t.test('the page of a link learns when something changes, and a caller without a
 })
 
 t.test('when nobody more can be held, a page is told at once how it stands', async (t) => {
-  const { link, ...built } = await linked(t)
-  built.service.countListeners = () => ({ one: 20_000, all: 0 })
+  const { link, ...built } = await linked(t, { shareLimits: { waits: { total: 0, each: 0 } } })
   const { statusCode, body } = await built.app.inject({ method: 'GET', url: `${link}/state?version=1&wait=60` })
   t.equal(statusCode, 200)
   t.same(JSON.parse(body), { version: 1 })
@@ -673,15 +672,17 @@ t.test('who is signed out while a question about the list is held learns nothing
 })
 
 t.test('an open list takes a place among those who wait; without one it is told at once', async (t) => {
-  const { browser, olga, service } = await served(t)
+  const { browser, olga, bot, service, id } = await served(t, { shareLimits: { waits: { total: 1, each: 1 } } })
   await browser.signIn(olga)
   const { mark } = await service.readList(null)
-  const { countListeners } = service
-  service.countListeners = () => ({ one: 20_000, all: 0 })
+  const held = olga('GET', `/confirm/${id}?wait=60`)
+  await until(() => service.countListeners().one === 1)
   const { status, body } = await browser.get(`/list/state?mark=${mark}&wait=60`)
   t.equal(status, 200)
   t.same(JSON.parse(body), { mark, count: 1 })
-  service.countListeners = countListeners
+  t.equal(service.countListeners().one, 1)
+  await bot('POST', `/confirm/${id}/cancel`)
+  await held
   t.equal(service.countListeners().one, 0)
 })
 

@@ -1,7 +1,8 @@
 // Pages with much hostile text on them: whole, and made where nobody waits for them.
+import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { createRenderer } from '../../../src/routes/pages/renderer.js'
-import { build } from '../../support.js'
+import { build, sharesFor } from '../../support.js'
 import { example, pageOf } from '../../web/examples.js'
 
 const tabs = 'a\t'.repeat(100_000)
@@ -36,13 +37,17 @@ t.test('a form that was refused is shown again on a large page, with what was wr
 })
 
 t.test('only so many large pages are made at once; small ones are not concerned', async (t) => {
-  const render = createRenderer()
-  const large = Array.from({ length: 33 }, () => render(pageOf(example({ description: tabs }))))
-  const small = await render(pageOf(example()))
+  const render = createRenderer(sharesFor())
+  const request = {} as FastifyRequest
+  const large = Array.from({ length: 33 }, () => render(request, pageOf(example({ description: tabs }))))
+  const small = await render(request, pageOf(example()))
   t.match(small, '<!doctype html>')
   const [first, ...rest] = await Promise.allSettled(large)
   t.match(first, { status: 'fulfilled', value: /<!doctype html>/ })
-  t.match(rest.at(-1), { status: 'rejected', reason: { code: 'flood_limited', extra: { retry_after_seconds: 2 } } })
+  t.match(rest.at(-1), {
+    status: 'rejected',
+    reason: { code: 'flood_limited', extra: { share: 'pages', retry_after_seconds: 2 } },
+  })
   t.equal(rest.filter(({ status }) => status === 'rejected').length, 1)
-  t.match(await render(pageOf(example({ description: tabs }))), '<!doctype html>', 'then there is room again')
+  t.match(await render(request, pageOf(example({ description: tabs }))), '<!doctype html>', 'then there is room again')
 })
