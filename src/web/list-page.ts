@@ -9,7 +9,7 @@ import { type Frame, page } from './frame.js'
 import { excerpt, html, type Markup, named, verbatim, writtenLine } from './html.js'
 import { riskChip } from './risk-badge.js'
 import { marks, statusWords } from './status.js'
-import { countdown, moment } from './time.js'
+import { age, countdown, moment } from './time.js'
 
 export interface ListPage extends Frame {
   /** `details` may be the beginning of them; it is empty where they are large, and so is the description. */
@@ -124,20 +124,4 @@ function howItEnded({ status, resolution: { by }, votes }: Resolved): Markup {
   const others = status === 'approved' ? approversOf(votes).filter((one) => one !== textOf(by)) : []
   const more = others.length === 0 ? null : html` and ${counted(others.length, 'other')}`
   return html`${mark} by ${named(textOf(by))}${more}`
-}
-
-const units = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-  ['second', 1],
-] as const
-
-/** How long ago, in the largest unit; the script lets it run. */
-function age(at: number, now: number): Markup {
-  const ms = Math.max(0, now - at)
-  const seconds = Math.floor(ms / 1000)
-  const [unit, size] = units.find(([, size]) => seconds >= size) ?? units[3]
-  const words = seconds < 5 ? 'just now' : `${counted(Math.floor(seconds / size), unit)} ago`
-  return html`<span class="age" data-age="${ms}">${words}</span>`
 }

@@ -1,4 +1,5 @@
-// Times as people read them: the moment in UTC, and what is left in words.
+// Times as people read them: the moment in UTC, and in words what is left and how long ago something was.
+import { counted } from '../core/length.js'
 import { html, type Markup } from './html.js'
 
 /** A moment, exact to the second. */
@@ -21,7 +22,7 @@ export function lengthInWords(ms: number): string {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size)
     seconds -= count * size
-    if (count > 0) words.push(`${count} ${unit}${count === 1 ? '' : 's'}`)
+    if (count > 0) words.push(counted(count, unit))
     else if (words.length > 0) break
     if (words.length === 2) break
   }
@@ -32,4 +33,13 @@ export function lengthInWords(ms: number): string {
 export function countdown(deadline: number, now: number): Markup {
   const left = Math.max(0, deadline - now)
   return html`<span class="left" role="timer" data-left="${left}">${lengthInWords(left)} left</span>`
+}
+
+/** How long ago, in the largest unit; the script lets it run. */
+export function age(at: number, now: number): Markup {
+  const ms = Math.max(0, now - at)
+  const seconds = Math.floor(ms / 1000)
+  const [unit, size] = units.find(([, size]) => seconds >= size) ?? units[3]
+  const words = seconds < 5 ? 'just now' : `${counted(Math.floor(seconds / size), unit)} ago`
+  return html`<span class="age" data-age="${ms}">${words}</span>`
 }

@@ -2,21 +2,15 @@
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { has, needs } from '../needs.js'
+import { has } from '../needs.js'
 import { build, type CallAs, giveKeys } from '../support.js'
-import { launch } from '../web/browser.js'
+import { browserTest, launch } from '../web/browser.js'
 
 let browser: Browser
 t.before(async () => {
   if (has('Chromium')) browser = await launch()
 })
 t.teardown(() => browser?.close())
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
-}
 
 const rules = 'rules: [{ action: pay, approvals: 2 }, { action: "*" }]'
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type FakeTelegram, startTelegram } from '../notify/fake-telegram.js'
-import { has, needs } from '../needs.js'
+import { has } from '../needs.js'
 import { until } from '../support.js'
-import { launch } from '../web/browser.js'
+import { browserTest, launch } from '../web/browser.js'
 import { type Program, run, start } from './program.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -31,12 +31,6 @@ t.before(async () => {
   })
 })
 t.teardown(() => browser?.close())
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
-}
 
 interface Asked {
   program: Program

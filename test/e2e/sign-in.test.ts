@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { has, needs } from '../needs.js'
+import { has } from '../needs.js'
 import { temporaryFolder, until } from '../support.js'
 import { startTelegram } from '../notify/fake-telegram.js'
-import { launch } from '../web/browser.js'
+import { browserTest, launch } from '../web/browser.js'
 import { type Program, run, start } from './program.js'
 
 let browser: Browser
@@ -16,12 +16,6 @@ t.before(async () => {
   if (has('Chromium')) browser = await launch()
 })
 t.teardown(() => browser?.close())
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
-}
 
 interface Signed {
   program: Program

@@ -4,7 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { assets } from '../../src/routes/pages/assets.js'
 import { pageHeaders } from '../../src/web/headers.js'
-import { chromiumPath } from '../needs.js'
+import t, { type Test } from 'tap'
+import { chromiumPath, needs } from '../needs.js'
+
+export function browserTest(name: string, run: (t: Test) => Promise<void>): void {
+  void t.test(name, async (t) => {
+    if (needs(t, 'Chromium')) await run(t)
+  })
+}
 
 export async function launch(): Promise<Browser> {
   return chromium.launch({

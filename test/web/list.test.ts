@@ -3,9 +3,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Confirmation } from '../../src/core/model.js'
 import { listPage, type ListPage } from '../../src/web/list-page.js'
-import { has, needs } from '../needs.js'
+import { has } from '../needs.js'
 import { until } from '../support.js'
-import { launch, serve, type Site } from './browser.js'
+import { browserTest, launch, serve, type Site } from './browser.js'
 import { example, listOf, resolved } from './examples.js'
 
 let browser: Browser
@@ -19,12 +19,6 @@ t.teardown(async () => {
   await browser?.close()
   await site?.close()
 })
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
-}
 
 const waiting = (id: string, fields = {}): Confirmation => ({ ...example(fields), id })
 

@@ -8,9 +8,9 @@ import { confirmationPage, type ConfirmationPage } from '../../src/web/confirmat
 import { listPage } from '../../src/web/list-page.js'
 import { messagePage } from '../../src/web/message.js'
 import { signInPage } from '../../src/web/sign-in-page.js'
-import { has, needs } from '../needs.js'
+import { has } from '../needs.js'
 import { until } from '../support.js'
-import { launch, serve, type Site } from './browser.js'
+import { browserTest, launch, serve, type Site } from './browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, listOf, pageOf, resolved } from './examples.js'
 import { person } from '../actors.js'
 
@@ -129,12 +129,6 @@ async function posted(path: string): Promise<Site['posts'][number]> {
   const sent = () => site.posts.find((one) => one.path === path)
   await until(sent)
   return sent()!
-}
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
 }
 
 browserTest('axe finds nothing serious in any page, light on a phone or dark on a desktop', async (t) => {

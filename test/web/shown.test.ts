@@ -1,11 +1,11 @@
 // What is shown is what is there: on a phone no two different requests look alike, and no text is longer than it needs.
 import type { Browser, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Submission } from '../../src/core/model.js'
 import { confirmationPage } from '../../src/web/confirmation-page.js'
 import { decodePng } from '../../scripts/png.js'
-import { has, needs } from '../needs.js'
-import { launch, serve, type Site } from './browser.js'
+import { has } from '../needs.js'
+import { browserTest, launch, serve, type Site } from './browser.js'
 import { example, pageOf } from './examples.js'
 
 const phone = { width: 390, height: 844 }
@@ -26,12 +26,6 @@ t.teardown(async () => {
   await browser?.close()
   await site?.close()
 })
-
-function browserTest(name: string, run: (t: Test) => Promise<void>): void {
-  void t.test(name, async (t) => {
-    if (needs(t, 'Chromium')) await run(t)
-  })
-}
 
 type Asked = Partial<Submission>
 
