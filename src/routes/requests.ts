@@ -450,12 +450,27 @@ export const status = z
 /** Epoch seconds or ISO 8601, as milliseconds. */
 const time = (field: string) =>
   once(field)
-    .transform((value) => (/^-?\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value)))
+    .transform(readTime)
     .refine(
-      (value) => Number.isFinite(value) && Math.abs(value) <= 8.64e15,
-      `Query parameter '${field}' must be epoch seconds or an ISO 8601 time`,
+      (value) => !Number.isNaN(value),
+      `Query parameter '${field}' must be epoch seconds, an ISO 8601 date, or a time with its zone, such as ` +
+        `2026-01-31T14:00:00Z or 2026-01-31T15:00:00%2B01:00 (in a URL, + is written %2B)`,
     )
-    .meta({ type: 'string', description: 'Epoch seconds or an ISO 8601 time.' })
+    .meta({ type: 'string', description: 'Epoch seconds, an ISO 8601 date (in UTC), or a time with its zone.' })
+
+/** A day or a moment. A time without its zone is none: whose would it be? */
+const isoForm = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+/** In the year 5138; more are milliseconds. */
+const maxEpochSeconds = 1e11
+
+/** Epoch milliseconds; NaN where it is no time. */
+function readTime(value: string): number {
+  if (/^-?\d+(\.\d+)?$/.test(value)) return Math.abs(Number(value)) <= maxEpochSeconds ? Number(value) * 1000 : NaN
+  const day = isoForm.exec(value)?.[1]
+  // 30 February is read as 2 March.
+  const isDay = day !== undefined && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day)
+  return isDay ? Date.parse(value) : NaN
+}
 
 const cursor = once('cursor').optional().meta({ description: 'Go on there: the `next_cursor` of the last answer.' })
 

@@ -67,7 +67,7 @@ export function createBudget(store: Store, clock: Clock) {
     async recordFor(authority: Authority, events: NewEvent[]): Promise<boolean> {
       const [first] = events
       if (first === undefined) return true
-      const quota = isVerified(first.actor) ? `rejected ${textOf(first.actor)}` : 'rejected'
+      const quota = isVerified(first.actor) ? `refused name ${textOf(first.actor)}` : 'refused'
       return !(await record(quota, events, authority)).isLost
     },
 

@@ -11,7 +11,10 @@ import { canonical } from '../core/json.js'
 import type { Confirmation, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { castVote } from '../core/vote.js'
+import { bytesOfText } from '../core/weight.js'
+import type { Change } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
+import { charge } from './disk-share.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
 import { keyReused } from './idempotency.js'
@@ -90,6 +93,8 @@ interface Deed {
   isStill: (confirmation: Confirmation) => boolean
   /** Belongs into the record of an attempt that is refused. */
   about: Pick<Attempted, 'presented_digest'>
+  /** What the requester says about it. */
+  message: string | null
 }
 
 export function createDecide({ desk, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
@@ -179,7 +184,7 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       const confirmation = resolve(found, 'cancelled', { by, at: now, via, reason }, approvalMs)
       if (isRefusal(confirmation)) return { answer: confirmation }
       const change = replaceInTime(found, confirmation, audit.cancelled(confirmation, now), now)
-      return { change, answer: { confirmation, grant: null } }
+      return { change: charging(change, found, reason), answer: { confirmation, grant: null } }
     })
   }
 
@@ -190,6 +195,7 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       // A requester that comes back after the act must not act again.
       isStill: ({ execution }) => execution?.state === 'claimed',
       about: digest === null ? {} : { presented_digest: digest },
+      message: null,
     })
   }
 
@@ -199,10 +205,11 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       rule: (found, now) => report(found, outcome, message, now),
       isStill: () => true,
       about: {},
+      message,
     })
   }
 
-  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about }: Deed) {
+  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about, message }: Deed) {
     return own<Acted>(id, caller, via, async (found, now) => {
       const actor = actorOf(caller, found.requester)
       const sent = key === null ? undefined : await store.idempotency.get(actor, key)
@@ -219,7 +226,8 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
         const attempt = { actor, at: now, via, confirmationId: id }
         return { answer: confirmation, rejected: rejection(confirmation, attempt, { action, digest, ...about }) }
       }
-      const change = replaceInTime(found, confirmation, audit.executed(confirmation, { actor, at: now, via }), now)
+      const executed = replaceInTime(found, confirmation, audit.executed(confirmation, { actor, at: now, via }), now)
+      const change = charging(executed, found, message, key)
       if (key !== null) {
         change.writes.push({
           kind: 'idempotency',
@@ -247,4 +255,10 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
   }
 
   return { decide, decideByLink, cancel, claim: claimOnce, report: reportOnce }
+}
+
+/** The texts that a requester adds count as written by it. */
+function charging(change: Change, { share }: Confirmation, ...texts: (string | null)[]): Change {
+  const bytes = texts.reduce((sum, text) => sum + (text === null ? 0 : bytesOfText(text)), 0)
+  return bytes === 0 ? change : { ...change, requires: [...(change.requires ?? []), charge(share, bytes)] }
 }

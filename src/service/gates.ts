@@ -1,11 +1,10 @@
 // What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
 // something of the commit that holds it, or both.
 import * as audit from '../audit/event.js'
-import { type ActorOf, isVerified, textOf } from '../core/actor.js'
+import { type ActorOf, isVerified, shareOf, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
 import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import { bytesOf } from '../core/weight.js'
 import { callBack } from '../notify/callback-schedule.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
 import type { Governing, Policy, Rate } from '../policy/policy.js'
@@ -13,6 +12,7 @@ import type { ShareName } from '../policy/share.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Requirement, Store, Unmet } from '../store/store.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
+import { diskShareOf } from './disk-share.js'
 import type { Grants } from './grants.js'
 import { type Proposal, rejection } from './settle.js'
 
@@ -36,6 +36,8 @@ export interface Candidate extends Governing {
   by: Requester
   held: Pending
   via: Via
+  /** How much it writes. */
+  bytes: number
 }
 
 /** Who submits. */
@@ -94,16 +96,16 @@ export function createGates(deps: GateDeps): Gate[] {
   const disk: Gate = {
     name: 'disk',
     answer(one, plan) {
-      const share = diskShareOf(one.by)
+      const share = diskShareOf(shareOf(one.by))
       const left = plan.known.disk.get(share)
       if (left === undefined) return null
       const taken = plan.disk.get(share) ?? 0
-      const bytes = bytesOf(one.submission)
-      return taken + bytes <= left ? null : refuseDisk(one, share, taken + bytes)
+      const wanted = taken + one.bytes
+      return wanted <= left ? null : refuseDisk(one, share, wanted)
     },
-    requires({ by, submission }) {
+    requires({ by, bytes }) {
       if (diskLimitBytes === 0) return []
-      return [{ kind: 'disk', share: diskShareOf(by), max: diskLimitBytes, bytes: bytesOf(submission) }]
+      return [{ kind: 'disk', share: diskShareOf(shareOf(by)), max: diskLimitBytes, bytes }]
     },
   }
 
@@ -264,11 +266,6 @@ export function quotasOf(
   if (!isVerified(by)) return [ofAll, null]
   const own = `of ${textOf(by)}: ${ofAll}`
   return isPerRequester ? [own, ofAll] : [ofAll, own]
-}
-
-/** Whose bytes are counted together. */
-function diskShareOf(by: Requester): string {
-  return isVerified(by) ? `of ${textOf(by)}` : 'all'
 }
 
 /** Takes down what an unmet requirement tells: the gates answer by it in the next round. */

@@ -18,7 +18,7 @@ export function createHide(clock: Clock, { record }: Pick<Budget, 'record'>) {
     const attempt = { actor, at: clock.now(), via, confirmationId: id }
     const event = audit.rejected(refuse('not_yours', ''), attempt, {})
     // Nobody waits for it: the time that it takes would tell.
-    record(`hidden ${textOf(actor)}`, [event]).catch((error: unknown) => {
+    record(`refused name ${textOf(actor)}`, [event]).catch((error: unknown) => {
       if (!(error instanceof StoreUnavailable)) throw error
     })
     return unknown(id)

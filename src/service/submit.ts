@@ -7,6 +7,7 @@ import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
+import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
 import type { Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
@@ -133,7 +134,7 @@ export function createSubmit(deps: SubmitDeps) {
     const { submission, by, terms, limits } = ruled
     const now = clock.now()
     const held = hold(submission, (ruled.id ??= newId()), now, terms, shareOf(by))
-    const one: Candidate = { submission, by, terms, limits, held, via }
+    const one: Candidate = { submission, by, terms, limits, held, via, bytes: bytesOf(submission, ruled.key) }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)

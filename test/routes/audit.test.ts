@@ -132,6 +132,13 @@ t.test('a filter that makes no sense is refused with a clear sentence', async (t
   const { call } = await build(t)
   for (const query of [
     'since=yesterday',
+    'since=Nov%2018',
+    'since=1/2/3',
+    'since=%2B5',
+    'since=2026-02-30',
+    'since=2026-01-01T00:00',
+    'since=2026-01-01T00:00:00+01:00',
+    'since=1795012102378',
     'until=',
     'since=1e999',
     'status=done',

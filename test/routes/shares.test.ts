@@ -195,6 +195,21 @@ t.test('nor does what is refused to those who decide, claim or give grants', asy
   t.match((await root('GET', '/metrics')).body, 'holdpoint_unrecorded_refusals_total{code="already_claimed"} 10')
 })
 
+t.test('whatever one requester is refused, and where, there is one budget for it', async (t) => {
+  const { bot, other, events } = await shared(t, { config: { rateLimit: 1 } })
+  await ask(bot)
+  const { body } = await ask(other)
+  for (let i = 0; i < 20; i++) {
+    await ask(bot)
+    await bot('POST', '/whitelist', { action: 'a' })
+    await bot('POST', `/confirm/${body.id}/claim`)
+  }
+  const refused = (await events()).filter(
+    ({ type, actor }) => ['rejected', 'rate_limited'].includes(type) && actor === 'bot',
+  )
+  t.equal(refused.length, 31, 'thirty, and that there are more')
+})
+
 t.test('without keys all are one requester, whatever name they give', async (t) => {
   const { submit, events } = await build(t, { config: { rateLimit: 1 } })
   await submit()
@@ -248,6 +263,41 @@ t.test(
     t.match(await ask(bot, { action: 'free', ...large }), { status: 429, body: { code: 'disk_limited' } })
   },
 )
+
+t.test(
+  'what a requester adds to its requests counts too: reasons, reports and keys, which are never refused',
+  async (t) => {
+    const { bot, ann, other } = await shared(t, { config: { diskLimit: 1, rateLimit: 100, openLimit: 0 } })
+    const long = 'x'.repeat(10_000)
+    let written = 0
+    const key = (n: number) => ({ 'idempotency-key': `${n}`.padEnd(255, 'k') })
+    for (let n = 0; ; n++) {
+      const { status, body } = await bot('POST', '/confirm', { action: 'a', description: 'd' }, key(n))
+      if (status !== 202) {
+        t.match(body, { code: 'disk_limited', share: 'disk' })
+        break
+      }
+      written += 2 * long.length + 255
+      if (n % 2 === 0) {
+        t.equal((await bot('POST', `/confirm/${body.id}/cancel`, { reason: long })).status, 200)
+        continue
+      }
+      await ann('POST', `/confirm/${body.id}/approve`)
+      await bot('POST', `/confirm/${body.id}/claim`, { digest: body.digest })
+      t.equal((await bot('POST', `/confirm/${body.id}/report`, { outcome: 'failed', message: long })).status, 200)
+    }
+    t.ok(written > 500_000 && written <= 1024 * 1024 + 2 * long.length, `${written} bytes of texts`)
+    t.equal((await ask(other)).status, 202)
+  },
+)
+
+t.test('long names count as often as they are kept', async (t) => {
+  const { bot } = await shared(t, { config: { diskLimit: 1, openLimit: 0 } })
+  let count = 0
+  const names = { session_key: 's'.repeat(900), description: 'd' }
+  while ((await bot('POST', '/confirm', { action: `${count}`.padEnd(900, 'a'), ...names })).status === 202) count += 1
+  t.ok(count > 50 && count < (1024 * 1024) / (6 * 1800), `${count} of them`)
+})
 
 t.test('of many at once no more is written than may be, and a restart forgets none of it', async (t) => {
   const dbPath = join(temporaryFolder(t), 'test.db')
