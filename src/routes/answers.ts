@@ -351,7 +351,9 @@ export const key = z
     revoked_at: epoch.nullable(),
     revoked_at_iso: isoTime.nullable(),
     replaced_by: z.string().nullable().meta({ description: 'The key in its place, where it was rotated.' }),
-    last_used_at: epoch.nullable().meta({ description: 'When it was last used, to the minute; null: never.' }),
+    last_used_at: epoch
+      .nullable()
+      .meta({ description: 'When it was last used; a crash forgets the last minute. Null: never.' }),
     last_used_at_iso: isoTime.nullable(),
   })
   .meta({ id: 'Key', description: 'A key, without its secret.' })

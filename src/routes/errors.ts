@@ -83,7 +83,8 @@ export const problems = {
   invalid_cursor: {
     status: 400,
     title: 'Invalid cursor',
-    meaning: 'The `cursor` did not come from here, or from another listing or to somebody else.',
+    meaning:
+      'The `cursor` did not come from here, belongs to another listing or to somebody else, or `after` is beyond the end.',
   },
   callback_refused: {
     status: 400,
@@ -185,7 +186,11 @@ export const problems = {
     title: 'Name taken',
     meaning: 'Somebody has a name that looks like this, or this chat id.',
   },
-  key_not_live: { status: 409, title: 'Key not live', meaning: 'A revoked or expired key cannot be rotated.' },
+  key_not_live: {
+    status: 409,
+    title: 'Key not live',
+    meaning: 'A revoked or expired key cannot be rotated, and signs nobody in.',
+  },
   not_approved: {
     status: 409,
     title: 'Not approved',
