@@ -165,6 +165,31 @@ t.test('what is under way is never cut off: who comes then is told, and finds ro
   t.equal(await answered(later), 'HTTP/1.1 200')
 })
 
+t.test('who does not take the answers makes room as if idle', async (t) => {
+  const served: Socket[] = []
+  const prepare: BuildOptions['prepare'] = (app) => app.server.on('connection', (socket) => served.push(socket))
+  const built = await serve(t, { total: 2, each: 1 }, { prepare })
+  const { id } = (await built.submit()).body
+  const deaf = await built.dial()
+  deaf.socket.pause()
+  // Until more is written than the kernel takes for a client that does not read.
+  await until(() => {
+    deaf.send(get('/openapi.yaml'))
+    return served[0]!.writableLength > 0
+  })
+  // Behind it, and never to be answered.
+  deaf.send(get('/health'))
+  const waiting = await built.dial()
+  waiting.send(get(`/confirm/${id}?wait=300`))
+  await until(() => built.service.countListeners().one === 1)
+  const next = await built.dial()
+  next.send(get('/health'))
+  t.equal(await answered(next), 'HTTP/1.1 200')
+  t.ok(served[0]!.destroyed)
+  t.notOk(waiting.isClosed())
+  t.equal(built.connections.count(), 2)
+})
+
 t.test(
   'requests that come without a key and never end leave room for those with one, and for supervisors',
   async (t) => {
