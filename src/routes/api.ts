@@ -19,6 +19,7 @@ import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
 import { maxValues, noBody, noQuery } from './requests.js'
 import type { ResponseHeader } from './response-headers.js'
+import { hasTooManyHeaders, tooManyHeaders } from './socket.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -65,6 +66,10 @@ export function beginAnswers(app: Api): void {
     if (socket.destroyed || socket.writableEnded) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
+    if (hasTooManyHeaders(request.raw)) {
+      void reply.header('connection', 'close')
+      return done(tooManyHeaders())
+    }
     if (closing) {
       done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
     } else done()

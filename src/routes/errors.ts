@@ -273,7 +273,11 @@ export const problems = {
     meaning: 'Too much of what there is a share of for each requester; `share` says of what. See `Retry-After`.',
     extra: ['share', 'retry_after_seconds', 'remaining?', 'window_seconds?'],
   },
-  headers_too_large: { status: 431, title: 'Headers too large', meaning: 'More than 16 KiB of headers.' },
+  headers_too_large: {
+    status: 431,
+    title: 'Headers too large',
+    meaning: 'More than 16 KiB of headers, or more than 100 of them.',
+  },
   internal_error: {
     status: 500,
     title: 'Internal error',

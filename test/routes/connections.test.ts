@@ -244,9 +244,28 @@ t.test("the owner's own socket needs no place", async (t) => {
   t.equal(status, 200)
 })
 
-t.test('a request has 30 s to arrive, and so have its headers', async (t) => {
+t.test('a request has 30 s to arrive, and its headers 10', async (t) => {
   const { app } = await build(t)
-  t.match(app.server, { requestTimeout: 30_000, headersTimeout: 30_000 })
+  t.match(app.server, { requestTimeout: 30_000, headersTimeout: 10_000 })
+})
+
+t.test('more than 100 headers are refused before anything is asked, on both ports', async (t) => {
+  const built = await serve(t, { total: 8, each: 8 })
+  const { bot } = await giveKeys(built, roles)
+  const headers = (count: number) => 'a: b\r\n'.repeat(count)
+  const request = (count: number) => get('/confirm', bot).replace('Host', `${headers(count - 2)}Host`)
+  for (const port of built.ports) {
+    const enough = await built.dial(port)
+    enough.send(request(100))
+    t.equal(await answered(enough), 'HTTP/1.1 200')
+    for (const count of [101, 102, 128, 2000]) {
+      const tooMany = await built.dial(port)
+      tooMany.send(request(count))
+      t.equal(await answered(tooMany), 'HTTP/1.1 431', `${count}`)
+      t.match(tooMany.text(), /"The request has more than 100 headers; send fewer\.".*"headers_too_large"/)
+      await until(tooMany.isClosed)
+    }
+  }
 })
 
 t.test('there are no more connections than files that the process may open', async (t) => {
