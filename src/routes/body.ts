@@ -1,5 +1,6 @@
 // How a body comes in: once there is room for it in its requester's share, into one piece of memory, and the room is given back
 // when it has been read. Before that, nothing of it is taken from the socket but what Node has read ahead.
+import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Api } from './api.js'
 import { Problem } from './errors.js'
@@ -11,6 +12,8 @@ import { lingerMs } from './socket.js'
 const smallBody = 8 * 1024
 /** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
 const maxPieces = 4096
+/** As many may still come after the answer. */
+const maxPiecesLeft = 64
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -45,10 +48,25 @@ export function limitBodies(app: Api, shares: Shares): void {
     request.giveBodyRoom?.()
     done()
   })
-  // What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come.
-  app.addHook('onResponse', ({ raw }, _reply, done) => {
-    if (raw.headers['transfer-encoding'] !== undefined && !raw.complete) endSoon(raw)
-    done()
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
+    if (raw.headers['transfer-encoding'] !== undefined && !raw.complete) dropRest(raw, reply.raw)
+    done(null, payload)
+  })
+}
+
+/** What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come. */
+function dropRest(raw: FastifyRequest['raw'], response: ServerResponse): void {
+  let pieces = 0
+  raw.on('error', () => {})
+  raw.on('data', () => {
+    pieces += 1
+    if (pieces <= maxPiecesLeft) return
+    if (response.writableFinished) raw.socket.destroy()
+    else raw.pause()
+  })
+  response.once('finish', () => {
+    if (pieces > maxPiecesLeft) raw.socket.destroy()
+    else endSoon(raw)
   })
 }
 

@@ -182,3 +182,23 @@ t.test('without a key nothing is read of a body', async (t) => {
   if (!chunked.socket.closed) await once(chunked.socket, 'close')
   t.pass('and what is without end is not waited for')
 })
+
+t.test('what comes in pieces of a byte is not read on when it is refused', async (t) => {
+  const served: Socket[] = []
+  const prepare: BuildOptions['prepare'] = (app) => app.server.on('connection', (socket) => served.push(socket))
+  const built = await serve(t, { prepare })
+  await giveKeys(built, roles)
+  const chunked = head(undefined, 'Transfer-Encoding: chunked')
+  const polite = await built.send(chunked)
+  t.equal(await statusOf(polite), '401')
+  polite.socket.write('1\r\nx\r\n'.repeat(10) + '0\r\n\r\n' + chunked)
+  await until(() => polite.text().split('HTTP/1.1 401').length === 3)
+  t.pass('who ends it soon is heard again')
+  const endless = await built.send(chunked)
+  t.equal(await statusOf(endless), '401')
+  const before = served[1]!.bytesRead
+  const pieces = '1\r\nx\r\n'.repeat(100_000)
+  endless.socket.write(pieces)
+  await until(() => endless.socket.closed)
+  t.ok(served[1]!.bytesRead - before < pieces.length / 2)
+})
