@@ -10,6 +10,8 @@ import { lingerMs } from './socket.js'
 
 /** What says that it is no larger has room without asking: it is less than its connection costs. */
 const smallBody = 8 * 1024
+/** So long has a body without a key. */
+const strangersPatienceMs = 5000
 /** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
 const maxPieces = 4096
 /** As many may still come after the answer. */
@@ -18,12 +20,17 @@ const maxPiecesLeft = 64
 declare module 'fastify' {
   interface FastifyRequest {
     giveBodyRoom: (() => void) | null
+    /** Calls back when it has taken too long; null: it may take as long as any request. */
+    limitBodyTime: ((giveUp: () => void) => () => void) | null
   }
 }
 
-export function limitBodies(app: Api, shares: Shares): void {
+/** `after` calls back so many milliseconds later, and answers with a way to call it off. */
+export function limitBodies(app: Api, shares: Shares, after: (ms: number, run: () => void) => () => void): void {
   app.decorateRequest('giveBodyRoom', null)
+  app.decorateRequest('limitBodyTime', null)
   app.addHook('preParsing', (request, reply, payload, done) => {
+    if (shares.requesterOf(request) === '') request.limitBodyTime = (run) => after(strangersPatienceMs, run)
     const said = sizeOf(request)
     const limit = request.routeOptions.bodyLimit
     // What is too large is refused unread.
@@ -76,6 +83,10 @@ function endSoon(raw: FastifyRequest['raw']): void {
   raw.socket.once('close', () => clearTimeout(timer))
 }
 
+export function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
 /** As it says itself, which null does not. */
 function sizeOf({ method, headers }: FastifyRequest): number | null {
   if (method === 'GET' || method === 'HEAD') return 0
@@ -98,7 +109,7 @@ export function takeBodies(
  * size.
  */
 function readBody(
-  { headers, routeOptions }: FastifyRequest,
+  { headers, routeOptions, limitBodyTime }: FastifyRequest,
   payload: FastifyRequest['raw'],
   done: (problem: Problem | null, body: Buffer) => void,
 ): void {
@@ -134,13 +145,20 @@ function readBody(
   }
 
   function end(problem: Problem | null): void {
+    callOff?.()
     payload.off('data', add).off('end', complete).off('error', fail)
     // What is left of it is dropped, and so is what becomes of that.
     payload.on('error', () => {})
     done(problem, body.subarray(0, length))
   }
 
+  const callOff = limitBodyTime?.(() => end(tooSlow()))
   payload.on('data', add).on('end', complete).on('error', fail)
+}
+
+function tooSlow(): Problem {
+  const seconds = strangersPatienceMs / 1000
+  return new Problem('request_timeout', `The body took longer than the ${seconds} s that one without a key has.`)
 }
 
 function tooManyPieces(): Problem {

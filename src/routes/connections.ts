@@ -6,6 +6,7 @@ import type { Limits } from '../policy/share.js'
 import type { Api } from './api.js'
 import type { Problem } from './errors.js'
 import type { Shares } from './shares.js'
+import { hasBody } from './body.js'
 import { refuse } from './socket.js'
 
 export interface Connections {
@@ -139,11 +140,11 @@ export function createConnections(
   app.addHook('preParsing', (request, reply, payload, done) => {
     const connection = all.get(request.raw.socket)
     const who = shares.requesterOf(request)
-    // Supervisors must get an answer then too.
-    const isExempt = request.routeOptions.config.rateLimit === false
+    // Supervisors must get an answer then too; and what comes without a key or a body is answered at once.
+    const isExempt = request.routeOptions.config.rateLimit === false || (who === '' && !hasBody(request))
     if (connection === undefined || who === null || !assign(connection, who) || isExempt) return done(null, payload)
     void reply.header('connection', 'close')
-    const whose = who === '' ? 'without a key' : `of ${who}`
+    const whose = who === '' ? 'without a key' : request.linkHash === null ? `of ${who}` : 'by this link'
     done(tooMany(`As many connections ${whose} are open as their share is`))
   })
 

@@ -397,6 +397,7 @@ export function createErrorHandler(log: ErrorLog) {
     // Fastify would close on a client that is still sending, which resets the connection: the answer would be lost. What
     // is left of the body is read and dropped instead, until the request times out.
     if (problem.code === 'body_too_large') void reply.removeHeader('connection')
+    if (problem.code === 'request_timeout') void reply.header('connection', 'close')
     void sendProblem(reply, problem)
   }
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../support.js'
+import { build, type Built, type BuildOptions, type CallAs, giveKeys, settled, until } from '../support.js'
 
 const size = 20_000
 /** Two bodies for one, four for all. */
@@ -181,6 +181,24 @@ t.test('without a key nothing is read of a body', async (t) => {
   t.equal(await statusOf(chunked), '401')
   if (!chunked.socket.closed) await once(chunked.socket, 'close')
   t.pass('and what is without end is not waited for')
+})
+
+t.test('a body without a key has 5 s to arrive, and one with a key as long as any request', async (t) => {
+  const built = await serve(t)
+  const { bot } = await giveKeys(built, roles)
+  const form = 'POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
+  const strangers = await built.send(`${form}Content-Length: 500\r\n\r\na`)
+  const bots = await built.send(head(bot, 'Content-Length: 500') + '{')
+  await until(() => built.connections.count() === 2)
+  await settled()
+  await built.clock.advance(4999)
+  t.equal(strangers.text(), '')
+  await built.clock.advance(1)
+  t.equal(await statusOf(strangers), '408')
+  t.match(strangers.text(), 'The body took longer than the 5 s that one without a key has.')
+  await until(() => strangers.socket.closed)
+  t.notOk(bots.socket.closed)
+  t.equal(bots.text(), '')
 })
 
 t.test('what comes in pieces of a byte is not read on when it is refused', async (t) => {

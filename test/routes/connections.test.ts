@@ -198,10 +198,24 @@ t.test(
     const form = 'POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
     const unfinished = [await built.dial(), await built.dial()]
     for (const wire of unfinished) wire.send(`${form}Content-Length: 10\r\n\r\nkey=`)
-    const idle = await built.dial()
-    idle.send(get('/login'))
-    t.equal(await answered(idle), 'HTTP/1.1 429')
-    await until(idle.isClosed)
+    const third = await built.dial()
+    third.send(`${form}Content-Length: 10\r\n\r\nkey=`)
+    t.equal(await answered(third), 'HTTP/1.1 429')
+    t.match(third.text(), 'As many connections without a key are open as their share is')
+    await until(third.isClosed)
+    const looking = await built.dial()
+    looking.send(get('/login'))
+    t.equal(await answered(looking), 'HTTP/1.1 200', 'what has no body is answered')
+    looking.socket.destroy()
+    const { body } = await bot('POST', '/confirm', { action: 'a', description: 'd' })
+    const confirmation = (await built.store.confirmations.get(body.id))!
+    const recipient = { kind: 'chat', channel: 'telegram', id: '1' } as const
+    const token = await built.service.makeLink(confirmation, recipient, 'telegram')
+    const linked = await built.dial()
+    linked.send(`${form.replace('/login', `/link/${token}`)}Content-Length: 4\r\n\r\nkey=`)
+    t.equal(await answered(linked), 'HTTP/1.1 403', 'a link has a share of its own')
+    linked.socket.destroy()
+    await until(() => built.connections.count() === 2)
     for (const path of ['/health', '/confirm']) {
       const wire = await built.dial()
       wire.send(get(path, bot))
