@@ -163,7 +163,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     config.floodLimit,
     () => clock.now(),
     () => metrics.refused('requests'),
-    (token) => service.findLink(token),
+    async (token) => (await service.findLink(token)) ?? service.signIns.findGoodLink(token),
   )
   const ownNames = () => [config.host, ...(pagesUrl === '' ? [] : [new URL(pagesUrl).hostname])]
   checkOrigin(

@@ -17,7 +17,7 @@ export function addressOf({ ip }: FastifyRequest): string {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of the link in a message by which it came, if there is such a link. */
+    /** Of the good link by which it came: one in a message, or one to sign in. */
     linkHash: string | null
   }
 }
@@ -31,7 +31,7 @@ export interface FloodLimit {
   names(): number
 }
 
-/** `findLink` knows the links in messages by their token. */
+/** `findLink` knows the links in messages and those to sign in by their token. */
 export async function limitFloods(
   app: FastifyInstance,
   max: number,

@@ -21,7 +21,7 @@ export interface Room {
 
 export type Shares = Record<RoomName, Room> & {
   /**
-   * In whose share a request is: the key's owner's, or that of the link in a message. In open mode all are one, which is
+   * In whose share a request is: the key's owner's, or that of a good link. In open mode all are one, which is
    * null; else whoever shows neither is nobody in particular, which is ''.
    */
   requesterOf(request: FastifyRequest): string | null

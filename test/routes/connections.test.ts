@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { limitConnections, listen, listenLocally } from '../../src/listen.js'
 import { writeFileSync } from 'node:fs'
+import { locally } from '../actors.js'
 import { build, type BuildOptions, type CallAs, configFor, giveKeys, temporaryFolder, until } from '../support.js'
 
 const roles = { bot: 'agent', other: 'agent', third: 'agent', root: 'admin' } as const
@@ -194,7 +195,7 @@ t.test(
   'requests that come without a key and never end leave room for those with one, and for supervisors',
   async (t) => {
     const built = await serve(t, { total: 8, each: 2 })
-    const { bot } = await giveKeys(built, roles)
+    const { bot, root } = await giveKeys(built, roles)
     const form = 'POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
     const unfinished = [await built.dial(), await built.dial()]
     for (const wire of unfinished) wire.send(`${form}Content-Length: 10\r\n\r\nkey=`)
@@ -215,6 +216,12 @@ t.test(
     linked.send(`${form.replace('/login', `/link/${token}`)}Content-Length: 4\r\n\r\nkey=`)
     t.equal(await answered(linked), 'HTTP/1.1 403', 'a link has a share of its own')
     linked.socket.destroy()
+    const signIn = await built.service.signIns.makeLink(root.keyId, locally)
+    if ('refused' in signIn) throw new Error(signIn.sentence)
+    const signing = await built.dial()
+    signing.send(`${form.replace('/login', `/signin/${signIn.token}`)}Content-Length: 4\r\n\r\nkey=`)
+    t.equal(await answered(signing), 'HTTP/1.1 403', 'and so has one to sign in')
+    signing.socket.destroy()
     await until(() => built.connections.count() === 2)
     for (const path of ['/health', '/confirm']) {
       const wire = await built.dial()
