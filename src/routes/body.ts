@@ -14,7 +14,7 @@ const smallBody = 8 * 1024
 const strangersPatienceMs = 5000
 /** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
 const maxPieces = 4096
-/** As many may still come after the answer. */
+/** As many may still come after the answer, and one more for each KiB. */
 const maxPiecesLeft = 64
 
 declare module 'fastify' {
@@ -64,15 +64,18 @@ export function limitBodies(app: Api, shares: Shares, after: (ms: number, run: (
 /** What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come. */
 function dropRest(raw: FastifyRequest['raw'], response: ServerResponse): void {
   let pieces = 0
+  let length = 0
+  const isTooMuch = () => pieces > maxPiecesLeft + length / 1024
   raw.on('error', () => {})
-  raw.on('data', () => {
+  raw.on('data', (chunk: Buffer) => {
     pieces += 1
-    if (pieces <= maxPiecesLeft) return
+    length += chunk.length
+    if (!isTooMuch()) return
     if (response.writableFinished) raw.socket.destroy()
     else raw.pause()
   })
   response.once('finish', () => {
-    if (pieces > maxPiecesLeft) raw.socket.destroy()
+    if (isTooMuch()) raw.socket.destroy()
     else endSoon(raw)
   })
 }
