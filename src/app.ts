@@ -157,15 +157,15 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   useZod(app)
   parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
+  beginAnswers(app)
   const floods = await limitFloods(
     app,
     config.floodLimit,
     () => clock.now(),
     () => metrics.refused('requests'),
-    (token) => service.findLink(token),
+    async (token) => (await service.findLink(token)) ?? service.signIns.findGoodLink(token),
   )
   const ownNames = () => [config.host, ...(pagesUrl === '' ? [] : [new URL(pagesUrl).hostname])]
-  beginAnswers(app)
   checkOrigin(
     app,
     (name) => service.openMode.mayBeCalled(name, ownNames()),
@@ -182,7 +182,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const shares = createShares(service.openMode.isOpen, metrics.refused, limits)
   const connections = createConnections(app, shares, limits.connections, service.turnstile.giveWay)
   connections.watch(app.server)
-  limitBodies(app, shares)
+  limitBodies(app, shares, clock.after)
   limitAnswers(app, shares)
   metrics.observe({
     taken: () => ({ connections: connections.count(), ...shares.taken() }),

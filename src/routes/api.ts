@@ -1,5 +1,6 @@
 // What every route shares: zod as the validator, the contract's body parsing, and the type of the app.
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -19,6 +20,7 @@ import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
 import type { Tag } from './openapi.js'
 import { maxValues, noBody, noQuery } from './requests.js'
 import type { ResponseHeader } from './response-headers.js'
+import { hasTooManyHeaders, tooManyHeaders } from './socket.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -65,10 +67,23 @@ export function beginAnswers(app: Api): void {
     if (socket.destroyed || socket.writableEnded) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
+    if (hasTooManyHeaders(request.raw)) {
+      void reply.header('connection', 'close')
+      return done(tooManyHeaders())
+    }
+    if (isReading(request.raw) && request.raw.headers['transfer-encoding'] !== undefined) {
+      void reply.header('connection', 'close')
+      return done(new Problem('invalid_request', `A ${request.raw.method} takes no body; leave out Transfer-Encoding.`))
+    }
     if (closing) {
       done(new Problem('shutting_down', 'Holdpoint is shutting down; nothing was done. Try again in a moment.'))
     } else done()
   })
+}
+
+/** Nobody reads its body, so what is held would keep all of it that has come. */
+function isReading({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 /** Reading one below this takes no time worth waiting for. */

@@ -88,6 +88,13 @@ export function authenticate(
     else done(noLongerGood())
   })
 
+  const limited = new WeakSet<FastifyRequest>()
+  // So that each further guess costs a connection.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (limited.has(request)) void reply.header('connection', 'close')
+    done(null, payload)
+  })
+
   async function signIn(request: FastifyRequest, secret: string | null): Promise<KeyHolder> {
     const holder = secret === null ? null : people.holderOf(secret)
     if (holder !== null) return holder
@@ -115,10 +122,10 @@ export function authenticate(
     const full = await service.recordRefusal(refusal, { actor, via: target.via, id }, where, who)
     if (full === null) return problemOf(refusal)
     onLimited()
+    limited.add(request)
     const seconds = Math.max(1, Math.ceil(full.resetMs / 1000))
     const sentence = `Too many attempts were refused; try again in ${seconds} s. A good key is still let in.`
-    const limited = refuse('guess_limited', sentence, { share: 'refusals', retry_after_seconds: seconds })
-    return problemOf(limited)
+    return problemOf(refuse('guess_limited', sentence, { share: 'refusals', retry_after_seconds: seconds }))
   }
 
   function isStillGood({ caller, keyId }: FastifyRequest): boolean {

@@ -1,5 +1,6 @@
 // How a body comes in: once there is room for it in its requester's share, into one piece of memory, and the room is given back
 // when it has been read. Before that, nothing of it is taken from the socket but what Node has read ahead.
+import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Api } from './api.js'
 import { Problem } from './errors.js'
@@ -9,18 +10,27 @@ import { lingerMs } from './socket.js'
 
 /** What says that it is no larger has room without asking: it is less than its connection costs. */
 const smallBody = 8 * 1024
+/** So long has a body without a key. */
+const strangersPatienceMs = 5000
 /** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
 const maxPieces = 4096
+/** As many may still come after the answer, and one more for each KiB. */
+const maxPiecesLeft = 64
 
 declare module 'fastify' {
   interface FastifyRequest {
     giveBodyRoom: (() => void) | null
+    /** Calls back when it has taken too long; null: it may take as long as any request. */
+    limitBodyTime: ((giveUp: () => void) => () => void) | null
   }
 }
 
-export function limitBodies(app: Api, shares: Shares): void {
+/** `after` calls back so many milliseconds later, and answers with a way to call it off. */
+export function limitBodies(app: Api, shares: Shares, after: (ms: number, run: () => void) => () => void): void {
   app.decorateRequest('giveBodyRoom', null)
+  app.decorateRequest('limitBodyTime', null)
   app.addHook('preParsing', (request, reply, payload, done) => {
+    if (shares.requesterOf(request) === '') request.limitBodyTime = (run) => after(strangersPatienceMs, run)
     const said = sizeOf(request)
     const limit = request.routeOptions.bodyLimit
     // What is too large is refused unread.
@@ -45,10 +55,28 @@ export function limitBodies(app: Api, shares: Shares): void {
     request.giveBodyRoom?.()
     done()
   })
-  // What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come.
-  app.addHook('onResponse', ({ raw }, _reply, done) => {
-    if (raw.headers['transfer-encoding'] !== undefined && !raw.complete) endSoon(raw)
-    done()
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
+    if (raw.headers['transfer-encoding'] !== undefined && !raw.complete) dropRest(raw, reply.raw)
+    done(null, payload)
+  })
+}
+
+/** What is left of it after the answer is read and dropped: pieces of a byte would keep Node busy for as long as they come. */
+function dropRest(raw: FastifyRequest['raw'], response: ServerResponse): void {
+  let pieces = 0
+  let length = 0
+  const isTooMuch = () => pieces > maxPiecesLeft + length / 1024
+  raw.on('error', () => {})
+  raw.on('data', (chunk: Buffer) => {
+    pieces += 1
+    length += chunk.length
+    if (!isTooMuch()) return
+    if (response.writableFinished) raw.socket.destroy()
+    else raw.pause()
+  })
+  response.once('finish', () => {
+    if (isTooMuch()) raw.socket.destroy()
+    else endSoon(raw)
   })
 }
 
@@ -56,6 +84,10 @@ export function limitBodies(app: Api, shares: Shares): void {
 function endSoon(raw: FastifyRequest['raw']): void {
   const timer = setTimeout(() => raw.complete || raw.socket.destroy(), lingerMs).unref()
   raw.socket.once('close', () => clearTimeout(timer))
+}
+
+export function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 /** As it says itself, which null does not. */
@@ -80,7 +112,7 @@ export function takeBodies(
  * size.
  */
 function readBody(
-  { headers, routeOptions }: FastifyRequest,
+  { headers, routeOptions, limitBodyTime }: FastifyRequest,
   payload: FastifyRequest['raw'],
   done: (problem: Problem | null, body: Buffer) => void,
 ): void {
@@ -116,13 +148,20 @@ function readBody(
   }
 
   function end(problem: Problem | null): void {
+    callOff?.()
     payload.off('data', add).off('end', complete).off('error', fail)
     // What is left of it is dropped, and so is what becomes of that.
     payload.on('error', () => {})
     done(problem, body.subarray(0, length))
   }
 
+  const callOff = limitBodyTime?.(() => end(tooSlow()))
   payload.on('data', add).on('end', complete).on('error', fail)
+}
+
+function tooSlow(): Problem {
+  const seconds = strangersPatienceMs / 1000
+  return new Problem('request_timeout', `The body took longer than the ${seconds} s that one without a key has.`)
 }
 
 function tooManyPieces(): Problem {

@@ -6,6 +6,7 @@ import type { Limits } from '../policy/share.js'
 import type { Api } from './api.js'
 import type { Problem } from './errors.js'
 import type { Shares } from './shares.js'
+import { hasBody } from './body.js'
 import { refuse } from './socket.js'
 
 export interface Connections {
@@ -19,14 +20,14 @@ export interface Connections {
 interface Connection {
   socket: Socket
   owner: Owner
-  /** Requests that are not answered yet. */
-  underWay: number
+  /** Those that are not sent to their end yet, in the order of their requests. */
+  answers: Set<ServerResponse>
 }
 
 interface Owner {
   name: string
   count: number
-  /** Those with no request under way, the longest first. */
+  /** Those with no request under way, the longest first. Who does not take an answer that is written is one of them. */
   idle: Set<Connection>
 }
 
@@ -51,7 +52,7 @@ export function createConnections(
 
   function accept(socket: Socket): void {
     if (all.size >= total && !makeRoom()) return refuseOne(socket)
-    const connection = { socket, owner: nobody, underWay: 0 }
+    const connection: Connection = { socket, owner: nobody, answers: new Set() }
     all.set(socket, connection)
     nobody.count += 1
     nobody.idle.add(connection)
@@ -100,18 +101,25 @@ export function createConnections(
   function begin({ socket }: IncomingMessage, response: ServerResponse): void {
     const connection = all.get(socket)
     if (connection === undefined) return
-    connection.underWay += 1
-    connection.owner.idle.delete(connection)
-    response.once('close', () => end(connection))
+    connection.answers.add(response)
+    settle(connection)
+    response.once('prefinish', () => settle(connection))
+    response.once('close', () => {
+      connection.answers.delete(response)
+      settle(connection)
+    })
     // What comes out of turn cannot be answered before the others are.
-    if (connection.underWay > maxUnderWay) socket.destroy()
+    if (connection.answers.size > maxUnderWay) socket.destroy()
   }
 
-  function end(connection: Connection): void {
-    connection.underWay -= 1
-    if (connection.underWay > 0 || !all.has(connection.socket)) return
-    if (draining) connection.socket.destroySoon()
-    else connection.owner.idle.add(connection)
+  /** Whether it is idle: the first of its answers is written, or there is none. */
+  function settle(connection: Connection): void {
+    const { socket, owner, answers } = connection
+    if (!all.has(socket)) return
+    const [first] = answers
+    if (first?.writableEnded === false) owner.idle.delete(connection)
+    else owner.idle.add(connection)
+    if (draining && first === undefined) socket.destroySoon()
   }
 
   /** What it is from now on; answers whether its owner has more than there may be. */
@@ -132,11 +140,11 @@ export function createConnections(
   app.addHook('preParsing', (request, reply, payload, done) => {
     const connection = all.get(request.raw.socket)
     const who = shares.requesterOf(request)
-    // Supervisors must get an answer then too.
-    const isExempt = request.routeOptions.config.rateLimit === false
+    // Supervisors must get an answer then too; and what comes without a key or a body is answered at once.
+    const isExempt = request.routeOptions.config.rateLimit === false || (who === '' && !hasBody(request))
     if (connection === undefined || who === null || !assign(connection, who) || isExempt) return done(null, payload)
     void reply.header('connection', 'close')
-    const whose = who === '' ? 'without a key' : `of ${who}`
+    const whose = who === '' ? 'without a key' : request.linkHash === null ? `of ${who}` : 'by this link'
     done(tooMany(`As many connections ${whose} are open as their share is`))
   })
 
@@ -152,7 +160,7 @@ export function createConnections(
 
     drain() {
       draining = true
-      for (const { socket, underWay } of all.values()) if (underWay === 0) socket.destroy()
+      for (const { socket, answers } of all.values()) if (answers.size === 0) socket.destroy()
     },
   }
 }

@@ -278,7 +278,11 @@ export const problems = {
     meaning: 'Too much of what there is a share of for each requester; `share` says of what. See `Retry-After`.',
     extra: ['share', 'retry_after_seconds', 'remaining?', 'window_seconds?'],
   },
-  headers_too_large: { status: 431, title: 'Headers too large', meaning: 'More than 16 KiB of headers.' },
+  headers_too_large: {
+    status: 431,
+    title: 'Headers too large',
+    meaning: 'More than 16 KiB of headers, or more than 100 of them.',
+  },
   internal_error: {
     status: 500,
     title: 'Internal error',
@@ -398,6 +402,7 @@ export function createErrorHandler(log: ErrorLog) {
     // Fastify would close on a client that is still sending, which resets the connection: the answer would be lost. What
     // is left of the body is read and dropped instead, until the request times out.
     if (problem.code === 'body_too_large') void reply.removeHeader('connection')
+    if (problem.code === 'request_timeout') void reply.header('connection', 'close')
     void sendProblem(reply, problem)
   }
 }

@@ -15,6 +15,13 @@ export function addressOf({ ip }: FastifyRequest): string {
   return /^(::ffff:)?127\.|^::1$/.test(ip) ? 'loopback' : normalizeIP(ip, 64)
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the good link by which it came: one in a message, or one to sign in. */
+    linkHash: string | null
+  }
+}
+
 /** Counts a request that does the work of so many, which was counted as one before; throws if there is no room for all. */
 export type CountAs = (request: FastifyRequest, many: number) => void
 
@@ -24,7 +31,7 @@ export interface FloodLimit {
   names(): number
 }
 
-/** `findLink` knows the links in messages by their token. */
+/** `findLink` knows the links in messages and those to sign in by their token. */
 export async function limitFloods(
   app: FastifyInstance,
   max: number,
@@ -32,14 +39,22 @@ export async function limitFloods(
   onRefused: () => void,
   findLink: (token: string) => Promise<{ hash: string } | undefined>,
 ): Promise<FloodLimit> {
+  app.decorateRequest('linkHash', null)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { token } = request.params as { token?: string }
+    if (token === undefined) return done()
+    findLink(token).then((link) => {
+      request.linkHash = link?.hash ?? null
+      done()
+    }, done)
+  })
   if (max === 0) return { countAs: () => {}, names: () => 0 }
   const window = new SlidingWindow(windowMs)
 
   /** A caller with a good key or link is counted by it, so that nobody else on the same machine uses up their quota. */
-  async function countedBy(request: FastifyRequest): Promise<string> {
-    const { token } = request.params as { token?: string }
-    const link = token === undefined || request.keyId !== null ? undefined : await findLink(token)
-    return link === undefined ? keyOrAddress(request) : `link ${link.hash}`
+  function countedBy(request: FastifyRequest): string {
+    const { keyId, linkHash } = request
+    return keyId !== null || linkHash === null ? keyOrAddress(request) : `link ${linkHash}`
   }
 
   function keyOrAddress(request: FastifyRequest): string {

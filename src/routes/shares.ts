@@ -21,8 +21,8 @@ export interface Room {
 
 export type Shares = Record<RoomName, Room> & {
   /**
-   * In whose share a request is: the key's owner's. In open mode all are one, which is null; else whoever shows no key is
-   * nobody in particular.
+   * In whose share a request is: the key's owner's, or that of a good link. In open mode all are one, which is
+   * null; else whoever shows neither is nobody in particular, which is ''.
    */
   requesterOf(request: FastifyRequest): string | null
   /** How much of each is taken by all, and how many wait for it. */
@@ -37,8 +37,10 @@ export function createShares(
   onRefused: (share: ShareName) => void,
   limits: ShareLimits = shareLimits,
 ): Shares {
-  function requesterOf({ caller }: { caller?: Caller }): string | null {
-    return (caller === undefined ? null : nameOf(caller)) ?? (isOpen() ? null : '')
+  function requesterOf({ caller, linkHash = null }: { caller?: Caller; linkHash?: string | null }): string | null {
+    const name = caller === undefined ? null : nameOf(caller)
+    if (name !== null || isOpen()) return name
+    return linkHash === null ? '' : `link ${linkHash}`
   }
 
   function createRoom(limit: Limits): Room {

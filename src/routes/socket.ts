@@ -1,6 +1,6 @@
 // What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, expectations, and connections
 // for which there is no room.
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
@@ -13,11 +13,22 @@ const requestTimeoutMs = 30_000
 /** For every server. */
 export const serverOptions = {
   requestTimeout: requestTimeoutMs,
-  // Of the two Node takes the shorter for the headers and the longer for the whole, whichever is which.
-  headersTimeout: requestTimeoutMs,
+  headersTimeout: 10_000,
   connectionsCheckingInterval: 5000,
   // checkOrigin asks for it, and its refusal has a body.
   requireHostHeader: false,
+}
+
+/** Each costs many times its bytes, for as long as the request is held. */
+const maxHeaders = 100
+
+/** What has more came without some of them, which may be those that decide. */
+export function hasTooManyHeaders({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.length > 2 * maxHeaders
+}
+
+export function tooManyHeaders(): Problem {
+  return new Problem('headers_too_large', `The request has more than ${maxHeaders} headers; send fewer.`)
 }
 
 /** How long a refused client may go on sending, and take to read why. */
@@ -25,6 +36,8 @@ export const lingerMs = 1000
 
 /** Refuses what Node would answer without a body, or not at all, before any route is asked. */
 export function guardServer(server: Server): void {
+  // Beyond this Node drops them without a word. One more than may be tells what has too many.
+  server.maxHeadersCount = maxHeaders + 1
   server.on('checkExpectation', (_request, response) => {
     const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
     const { status, headers, body } = render(problem)

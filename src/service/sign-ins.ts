@@ -57,6 +57,12 @@ export function createSignIns(
   return {
     findLink,
 
+    /** For those who ask not why there is none. */
+    async findGoodLink(token: string): Promise<SignInLink | undefined> {
+      const found = await findLink(token)
+      return isRefusal(found) ? undefined : found.link
+    },
+
     /** A link to sign in with this key, which must be a person's. Its token is told once it is on disk. */
     makeLink(keyId: string, by: By): Promise<(FoundLink & { token: string }) | Refusal> {
       return settle<FoundLink & { token: string }>(desk, by.authority ?? null, async () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { build, type Built, type BuildOptions, type CallAs, giveKeys, until } from '../support.js'
+import { build, type Built, type BuildOptions, type CallAs, giveKeys, settled, until } from '../support.js'
 
 const size = 20_000
 /** Two bodies for one, four for all. */
@@ -181,4 +181,53 @@ t.test('without a key nothing is read of a body', async (t) => {
   t.equal(await statusOf(chunked), '401')
   if (!chunked.socket.closed) await once(chunked.socket, 'close')
   t.pass('and what is without end is not waited for')
+})
+
+t.test('a body without a key has 5 s to arrive, and one with a key as long as any request', async (t) => {
+  const built = await serve(t)
+  const { bot } = await giveKeys(built, roles)
+  const form = 'POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
+  const strangers = await built.send(`${form}Content-Length: 500\r\n\r\na`)
+  const bots = await built.send(head(bot, 'Content-Length: 500') + '{')
+  await until(() => built.connections.count() === 2)
+  await settled()
+  await built.clock.advance(4999)
+  t.equal(strangers.text(), '')
+  await built.clock.advance(1)
+  t.equal(await statusOf(strangers), '408')
+  t.match(strangers.text(), 'The body took longer than the 5 s that one without a key has.')
+  await until(() => strangers.socket.closed)
+  t.notOk(bots.socket.closed)
+  t.equal(bots.text(), '')
+})
+
+t.test('what comes in pieces of a byte is not read on when it is refused', async (t) => {
+  const served: Socket[] = []
+  const prepare: BuildOptions['prepare'] = (app) => app.server.on('connection', (socket) => served.push(socket))
+  const built = await serve(t, { prepare })
+  await giveKeys(built, roles)
+  const chunked = head(undefined, 'Transfer-Encoding: chunked')
+  const polite = await built.send(chunked)
+  t.equal(await statusOf(polite), '401')
+  polite.socket.write('1\r\nx\r\n'.repeat(10) + '0\r\n\r\n' + chunked)
+  await until(() => polite.text().split('HTTP/1.1 401').length === 3)
+  t.pass('who ends it soon is heard again')
+  const endless = await built.send(chunked)
+  t.equal(await statusOf(endless), '401')
+  const before = served[1]!.bytesRead
+  const pieces = '1\r\nx\r\n'.repeat(100_000)
+  endless.socket.write(pieces)
+  await until(() => endless.socket.closed)
+  t.ok(served[1]!.bytesRead - before < pieces.length / 2)
+})
+
+t.test('a GET with a body in chunks, of which nobody would read any, is refused', async (t) => {
+  const built = await serve(t)
+  for (const path of ['/health', '/confirm', '/']) {
+    const asked = await built.send(
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n`,
+    )
+    t.equal(await statusOf(asked), '400')
+    await until(() => asked.socket.closed)
+  }
 })

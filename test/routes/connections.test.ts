@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { limitConnections, listen, listenLocally } from '../../src/listen.js'
 import { writeFileSync } from 'node:fs'
+import { locally } from '../actors.js'
 import { build, type BuildOptions, type CallAs, configFor, giveKeys, temporaryFolder, until } from '../support.js'
 
 const roles = { bot: 'agent', other: 'agent', third: 'agent', root: 'admin' } as const
@@ -165,18 +166,63 @@ t.test('what is under way is never cut off: who comes then is told, and finds ro
   t.equal(await answered(later), 'HTTP/1.1 200')
 })
 
+t.test('who does not take the answers makes room as if idle', async (t) => {
+  const served: Socket[] = []
+  const prepare: BuildOptions['prepare'] = (app) => app.server.on('connection', (socket) => served.push(socket))
+  const built = await serve(t, { total: 2, each: 1 }, { prepare })
+  const { id } = (await built.submit()).body
+  const deaf = await built.dial()
+  deaf.socket.pause()
+  // Until more is written than the kernel takes for a client that does not read.
+  await until(() => {
+    deaf.send(get('/openapi.yaml'))
+    return served[0]!.writableLength > 0
+  })
+  // Behind it, and never to be answered.
+  deaf.send(get('/health'))
+  const waiting = await built.dial()
+  waiting.send(get(`/confirm/${id}?wait=300`))
+  await until(() => built.service.countListeners().one === 1)
+  const next = await built.dial()
+  next.send(get('/health'))
+  t.equal(await answered(next), 'HTTP/1.1 200')
+  t.ok(served[0]!.destroyed)
+  t.notOk(waiting.isClosed())
+  t.equal(built.connections.count(), 2)
+})
+
 t.test(
   'requests that come without a key and never end leave room for those with one, and for supervisors',
   async (t) => {
     const built = await serve(t, { total: 8, each: 2 })
-    const { bot } = await giveKeys(built, roles)
+    const { bot, root } = await giveKeys(built, roles)
     const form = 'POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
     const unfinished = [await built.dial(), await built.dial()]
     for (const wire of unfinished) wire.send(`${form}Content-Length: 10\r\n\r\nkey=`)
-    const idle = await built.dial()
-    idle.send(get('/login'))
-    t.equal(await answered(idle), 'HTTP/1.1 429')
-    await until(idle.isClosed)
+    const third = await built.dial()
+    third.send(`${form}Content-Length: 10\r\n\r\nkey=`)
+    t.equal(await answered(third), 'HTTP/1.1 429')
+    t.match(third.text(), 'As many connections without a key are open as their share is')
+    await until(third.isClosed)
+    const looking = await built.dial()
+    looking.send(get('/login'))
+    t.equal(await answered(looking), 'HTTP/1.1 200', 'what has no body is answered')
+    looking.socket.destroy()
+    const { body } = await bot('POST', '/confirm', { action: 'a', description: 'd' })
+    const confirmation = (await built.store.confirmations.get(body.id))!
+    const recipient = { kind: 'chat', channel: 'telegram', id: '1' } as const
+    const token = await built.service.makeLink(confirmation, recipient, 'telegram')
+    const linked = await built.dial()
+    linked.send(`${form.replace('/login', `/link/${token}`)}Content-Length: 4\r\n\r\nkey=`)
+    t.equal(await answered(linked), 'HTTP/1.1 403', 'a link has a share of its own')
+    linked.socket.destroy()
+    const signIn = await built.service.signIns.makeLink(root.keyId, locally)
+    if ('refused' in signIn) throw new Error(signIn.sentence)
+    const signing = await built.dial()
+    signing.send(`${form.replace('/login', `/signin/${signIn.token}`)}Content-Length: 4\r\n\r\nkey=`)
+    t.equal(await answered(signing), 'HTTP/1.1 403', 'and so has one to sign in')
+    signing.socket.destroy()
+    await until(() => built.connections.count() === 2)
     for (const path of ['/health', '/confirm']) {
       const wire = await built.dial()
       wire.send(get(path, bot))
@@ -219,9 +265,28 @@ t.test("the owner's own socket needs no place", async (t) => {
   t.equal(status, 200)
 })
 
-t.test('a request has 30 s to arrive, and so have its headers', async (t) => {
+t.test('a request has 30 s to arrive, and its headers 10', async (t) => {
   const { app } = await build(t)
-  t.match(app.server, { requestTimeout: 30_000, headersTimeout: 30_000 })
+  t.match(app.server, { requestTimeout: 30_000, headersTimeout: 10_000 })
+})
+
+t.test('more than 100 headers are refused before anything is asked, on both ports', async (t) => {
+  const built = await serve(t, { total: 8, each: 8 })
+  const { bot } = await giveKeys(built, roles)
+  const headers = (count: number) => 'a: b\r\n'.repeat(count)
+  const request = (count: number) => get('/confirm', bot).replace('Host', `${headers(count - 2)}Host`)
+  for (const port of built.ports) {
+    const enough = await built.dial(port)
+    enough.send(request(100))
+    t.equal(await answered(enough), 'HTTP/1.1 200')
+    for (const count of [101, 102, 128, 2000]) {
+      const tooMany = await built.dial(port)
+      tooMany.send(request(count))
+      t.equal(await answered(tooMany), 'HTTP/1.1 431', `${count}`)
+      t.match(tooMany.text(), /"The request has more than 100 headers; send fewer\.".*"headers_too_large"/)
+      await until(tooMany.isClosed)
+    }
+  }
 })
 
 t.test('there are no more connections than files that the process may open', async (t) => {
