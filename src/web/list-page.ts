@@ -36,7 +36,10 @@ export function listPage(view: ListPage): string {
     <h1>Waiting for a decision</h1>
     <div class="standing quiet">
       <p id="summary">
-        ${count === 0 ? 'Nothing to decide' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.
+        <span
+          >${count === 0 ? 'Nothing to decide' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.</span
+        >
+        ${expiredLately(ended, now)}
       </p>
       <p id="freshness">As of ${moment(now)}. Reload to see what is new.</p>
     </div>
@@ -65,6 +68,18 @@ export function listPage(view: ListPage): string {
     icon: iconFor(count),
     scripts: ['/assets/list.js', '/assets/alerts.js'],
   })
+}
+
+/** How long it is said at the top that nobody decided in time; the script knows it too. */
+const missedMs = 600_000
+
+/** Of many, only the latest are here. */
+function expiredLately(ended: ListPage['ended'], now: number): Markup | null {
+  const missed = ended.filter(
+    ({ confirmation: { status, resolution } }) => status === 'expired' && now - resolution.at < missedMs,
+  )
+  if (missed.length === 0) return null
+  return html`<a href="#ended-title">${missed.length === 1 ? '1' : 'Several'} expired lately.</a>`
 }
 
 function listItem(confirmation: Confirmation, url: string, now: number): Markup {
@@ -117,7 +132,7 @@ function endedItem(confirmation: Resolved, url: string, now: number): Markup {
   return html`<li id="ended-${id}" class="${confirmation.status}" ${plainWords(confirmation)}>
     <p><a href="${url}" translate="no">${writtenLine(action)}</a></p>
     <p class="how">${howItEnded(confirmation)}</p>
-    <p class="quiet who">${age(resolution.at, now)} ${asker(confirmation)}</p>
+    <p class="quiet who">ended ${age(resolution.at, now)} · ${asker(confirmation)}</p>
   </li>`
 }
 

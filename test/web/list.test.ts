@@ -6,7 +6,7 @@ import { listPage, type ListPage } from '../../src/web/list-page.js'
 import { has } from '../needs.js'
 import { until } from '../support.js'
 import { browserTest, launch, serve, type Site } from './browser.js'
-import { example, listOf, resolved } from './examples.js'
+import { askedAt, example, listOf, resolved } from './examples.js'
 
 let browser: Browser
 let site: Site
@@ -250,13 +250,16 @@ browserTest('what came and ended while the list was in use is not counted as new
   const short = waiting('short', { timeoutSeconds: 200 })
   await list.change([short, later])
   await page.getByText('1 new at the end.').waitFor()
-  const ended = [{ confirmation: { ...resolved(short, 'expired', 'x'), id: 'short' }, url: '/over' }]
-  await list.change([later], { ended })
+  const ended = [{ confirmation: resolved(short, 'expired', 'x'), url: '/over' }]
+  await list.change([later], { ended, now: askedAt + 95_000 })
   await page.locator('#item-short').getByText('nobody decided in time').waitFor()
   t.notMatch(await page.locator('#summary').innerText(), 'new at the end')
   await page.clock.runFor(6000)
   t.same(await orderOn(page), ['later'])
   t.ok(await page.locator('#ended-short').isVisible())
+  t.equal(await page.locator('#summary').innerText(), '1 waits, next deadline first. 1 expired lately.')
+  await page.clock.runFor(600_000)
+  t.equal(await page.locator('#summary').innerText(), '1 waits, next deadline first.', 'for ten minutes')
   await list.end(page.context())
 })
 

@@ -547,8 +547,14 @@ t.test('what ended lately is on the list with how it ended and who did it', asyn
       `send_newsletter – ${how}`.replace('–', /Exp|Canc/.test(how) ? '–' : /App/.test(how) ? '✓' : '✕'),
       how,
     )
-  t.match(words, '1 hour ago asked by newsletter-agent · session march-campaign')
+  t.match(words, 'ended 1 hour ago · asked by newsletter-agent · session march-campaign')
+  t.notMatch(words, 'expired lately', 'which is an hour ago')
   t.notMatch(wordsOf(listPage(listOf([]))), 'Ended lately')
+
+  const now = askedAt + 100_000
+  t.match(listPage(listOf([], { ended, now })), '<a href="#ended-title">1 expired lately.</a>')
+  t.notMatch(listPage(listOf([], { ended: ended.slice(1), now })), 'expired lately')
+  t.match(wordsOf(listPage(listOf([], { ended: [ended[0]!, ended[0]!], now }))), 'Several expired lately.')
 })
 
 t.test('what a notification may say of a request is quoted, short and without anything hidden', async (t) => {

@@ -180,20 +180,28 @@
   /** Put behind the others, and there as long as those are in use. */
   const outOfOrder = new Set<string>()
   const isBehind = (item: Element) => outOfOrder.has(idOf(item)) && !item.classList.contains('ended')
-  let summary = byId('summary')?.textContent?.trim() ?? ''
+  const summaryOf = (of: Document) => of.querySelector('#summary > span')?.textContent?.trim() ?? ''
+  let summary = summaryOf(document)
+  /** As long as the page without a script says it. */
+  const missedMs = 600_000
+  const isMissed = (item: Element) => item.matches('.expired') && Date.now() - sinceOf(item) < missedMs
 
-  /** How many wait; and where those are that were put behind the others. */
+  /** How many wait; where those are that were put behind the others; and whether nobody decided in time. */
   function sum(): void {
+    const behind = itemsOf(list).filter(isBehind)
+    const missed = endedOf(list).filter(isMissed)
+    const parts: HTMLElement[] = [Object.assign(document.createElement('span'), { textContent: summary })]
+    if (behind.length > 0) parts.push(linkTo(behind[0]!.id, `${behind.length} new at the end.`))
+    if (missed.length > 0) {
+      parts.push(linkTo('ended-title', `${missed.length === 1 ? '1' : 'Several'} expired lately.`))
+    }
     const place = byId('summary')!
-    const behind = awaited === null ? [] : itemsOf(list).filter(isBehind)
-    const text = behind.length === 0 ? summary : `${summary} ${behind.length} new at the end.`
-    if (place.textContent === text) return
-    place.textContent = summary
-    if (behind.length === 0) return
-    const link = document.createElement('a')
-    link.href = `#${behind[0]!.id}`
-    link.textContent = `${behind.length} new at the end.`
-    place.append(' ', link)
+    const text = (of: Element[]) => of.map(({ textContent }) => textContent?.trim()).join(' ')
+    if (text([...place.children]) !== text(parts)) place.replaceChildren(...parts.flatMap((one) => [one, ' ']))
+  }
+
+  function linkTo(id: string, textContent: string): HTMLElement {
+    return Object.assign(document.createElement('a'), { href: `#${id}`, textContent })
   }
 
   /** A press right after the list has moved may be meant for what stood there before. */
@@ -307,7 +315,7 @@
     startTimes(fresh)
     tellNews(fresh)
     document.title = loaded.title
-    summary = loaded.getElementById('summary')?.textContent?.trim() ?? ''
+    summary = summaryOf(loaded)
     const icon = loaded.querySelector<HTMLLinkElement>('link[rel=icon]')?.getAttribute('href')
     if (icon) document.querySelector('link[rel=icon]')!.setAttribute('href', icon)
     awaited = document.adoptNode(fresh)
@@ -423,6 +431,7 @@
   setInterval(() => {
     settle()
     runTimes()
+    sum()
     sayNews()
     if (failingSince !== null) sayFreshness()
   }, 1000)
