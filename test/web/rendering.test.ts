@@ -174,6 +174,28 @@ browserTest('nothing is wider than a phone, however long the words', async (t) =
   }
 })
 
+browserTest(
+  'what stands above the list is whole on a phone, and whatever it says, the list does not move',
+  async (t) => {
+    for (const width of [360, 390, 700]) {
+      const page = await open(t, '/list', { viewport: { width, height: 800 } })
+      const top = () => page.locator('#list').evaluate((list: any) => list.getBoundingClientRect().top)
+      const before = await top()
+      for (const [id, text] of [
+        ['summary', 'Nothing to decide.'],
+        ['freshness', 'This list keeps itself up to date.'],
+        ['summary', '123 wait, next deadline first. 12 new at the end. Several expired lately.'],
+        ['freshness', 'No connection for 59 minutes; trying again.'],
+      ]) {
+        const line = page.locator(`#${id}`)
+        await line.evaluate((one: any, text) => (one.textContent = text), text)
+        t.ok(await line.evaluate((one: any) => one.scrollWidth <= one.clientWidth), `${text} is not cut at ${width}`)
+        t.equal(await top(), before, `${text} moves nothing at ${width}`)
+      }
+    }
+  },
+)
+
 browserTest('what can be touched is at least 44 pixels high', async (t) => {
   const page = await open(t, '/typed', { viewport: phone })
   for (const target of await page.locator('label.choice, button, input[type=text], textarea, nav a').all()) {
