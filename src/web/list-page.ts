@@ -43,7 +43,7 @@ export function listPage(view: ListPage): string {
       </p>
       <p id="freshness">As of ${moment(now)}. Reload to see what is new.</p>
     </div>
-    <div id="alerts"></div>
+    ${follow === null ? null : html`<div id="alerts"></div>`}
     <div id="list" data-count="${count}" ${state}>
       ${
         items.length === 0

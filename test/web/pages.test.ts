@@ -491,6 +491,8 @@ t.test('the list shows what waits, next deadline first', async (t) => {
   const end = listPage(listOf([], { startUrl: '/' }))
   t.match(end, 'Nothing more waits right now.')
   t.match(end, '<a href="/">From the start</a>')
+  t.notMatch(end, 'id="alerts"', 'what does not follow has no place for switches')
+  t.match(listPage(listOf([], { follow: { url: '/list/state', mark: 'm' } })), 'id="alerts"')
 })
 
 t.test('title, icon and list say how many wait, on all pages together', async (t) => {
