@@ -380,4 +380,13 @@ browserTest('a link to sign in is opened, pressed, and then remembered as any si
   t.equal(pathOf(list), pathOf(page))
   await list.goto(link)
   await list.getByText('has been used').waitFor()
+  const offer = 'Go on where this browser is signed in'
+  await list.getByRole('link', { name: offer }).click()
+  await list.waitForURL(page.url())
+
+  const other = await (await browser.newContext()).newPage()
+  t.teardown(() => other.context().close())
+  await other.goto(link)
+  await other.getByText('has been used').waitFor()
+  t.notMatch(await other.content(), offer, 'which one that is not signed in does not say')
 })
