@@ -614,6 +614,30 @@ browserTest('when somebody else was first the page shows it by itself, and keeps
   await state.end(page)
 })
 
+browserTest('what is told above the form does not move the form under a finger', async (t) => {
+  for (const [name, viewport, isScrolled] of [
+    ['short', { width: 1000, height: 2400 }, false],
+    ['top', { width: 1000, height: 1000 }, false],
+    ['scrolled', phone, true],
+  ] as const) {
+    const path = `/told-${name}`
+    const shown = live(path, small(), { stateUrl: `${path}/state` })
+    const state = bell(`${path}/state`, () => shown.confirmation.version)
+    const page = await open(t, path, { viewport })
+    const choice = page.getByRole('radio', { name: 'Deny', exact: true })
+    if (isScrolled) await choice.scrollIntoViewIfNeeded()
+    const before = (await choice.boundingBox())!.y
+    for (const version of [2, 3]) {
+      shown.confirmation = { ...shown.confirmation, version }
+      await state.ring()
+      await page.locator(`[data-version="${version}"] #decision-form .notice`).waitFor()
+      const moved = Math.abs((await choice.boundingBox())!.y - before)
+      t.ok(moved < 2, `${name}, version ${version}: scrolling is by whole pixels`)
+    }
+    await state.end(page)
+  }
+})
+
 browserTest(
   'when it ends while somebody decides, the outcome is where the form was, with what was written',
   async (t) => {

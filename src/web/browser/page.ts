@@ -66,9 +66,8 @@
     const copySelection = copyDraft(fresh)
     const focused = document.activeElement
     const focus = counterpart(focused, fresh)
-    const anchor = focused !== null && focus !== null && isInSight(focused) ? [focused, focus] : headingInSight(fresh)
     const place = scrollY
-    const [old, now] = anchor ?? []
+    const [old, now] = choiceInSight(fresh) ?? focusInSight(fresh) ?? headingInSight(fresh) ?? []
     const before = old === undefined ? 0 : top(old)
     copyFolds(fresh)
     const wasInside = main.contains(focused)
@@ -87,7 +86,8 @@
     if (article !== null) tellOfChange(hadChoice)
     if (wasInside) (focus ?? instead ?? main).focus({ preventScroll: true })
     copySelection()
-    scrollTo(0, place === 0 || now === undefined ? place : scrollY + top(now) - before)
+    if (now !== undefined && (place > 0 || form?.contains(now))) scrollFor(top(now) - before)
+    else scrollTo(0, place)
     // A person who was deciding sees how it ended where the form was.
     const outcome = main.querySelector('.outcome')
     if (wasDeciding && outcome !== null) outcome.scrollIntoView({ block: 'nearest' })
@@ -118,6 +118,18 @@
     const links = 'a, summary'
     const index = [...main.querySelectorAll(links)].indexOf(element)
     return fresh.querySelectorAll<HTMLElement>(links)[index] ?? null
+  }
+
+  /** Whatever changes above the form, it is not to be another verdict that is under a finger then. */
+  function choiceInSight(fresh: HTMLElement): [Element, Element] | null {
+    const [old, other] = [main, fresh].map((one) => one.querySelector('#decision-form [name=verdict]'))
+    return old && other && isInSight(form!) && !form!.contains(document.activeElement) ? [old, other] : null
+  }
+
+  function focusInSight(fresh: HTMLElement): [Element, Element] | null {
+    const focused = document.activeElement
+    const other = counterpart(focused, fresh)
+    return focused !== null && other !== null && isInSight(focused) ? [focused, other] : null
   }
 
   function headingInSight(fresh: HTMLElement): [Element, Element] | null {
@@ -177,12 +189,23 @@
     )
   }
 
+  /** A form that is in sight stays in its place under the notice. */
   function tell(text: string): void {
     const notice = document.createElement('p')
     notice.className = 'notice changed'
     notice.textContent = text
+    const below = form !== null && isInSight(form) ? form.lastElementChild : null
+    const before = below === null ? 0 : top(below)
     ;(form ?? main).prepend(notice)
+    if (below !== null) scrollFor(top(below) - before)
     say(text)
+  }
+
+  /** Also on a page that is too short to be scrolled. */
+  function scrollFor(pixels: number): void {
+    const place = scrollY + pixels
+    document.body.style.minHeight = `${innerHeight + place}px`
+    scrollTo(0, place)
   }
 
   // Times as the reader's own clock has them, with UTC beside.
