@@ -1,6 +1,7 @@
 // The page that lists what waits, and what ended lately.
 import { textOf } from '../core/actor.js'
 import { shortQuotedLine } from '../core/cut.js'
+import { shortDigest } from '../core/digest.js'
 import { counted, numbered } from '../core/length.js'
 import type { Confirmation, Resolved } from '../core/model.js'
 import { approvalsGiven, approversOf } from '../core/vote.js'
@@ -35,11 +36,14 @@ export function listPage(view: ListPage): string {
     <h1>Waiting for a decision</h1>
     <div class="standing quiet">
       <p id="summary">
-        ${count === 0 ? 'Nothing to decide' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.
+        <span
+          >${count === 0 ? 'Nothing to decide' : `${numbered(count)} ${count === 1 ? 'waits' : 'wait'}, next deadline first`}.</span
+        >
+        ${expiredLately(ended, now)}
       </p>
       <p id="freshness">As of ${moment(now)}. Reload to see what is new.</p>
     </div>
-    <div id="alerts"></div>
+    ${follow === null ? null : html`<div id="alerts"></div>`}
     <div id="list" data-count="${count}" ${state}>
       ${
         items.length === 0
@@ -66,8 +70,20 @@ export function listPage(view: ListPage): string {
   })
 }
 
+/** How long it is said at the top that nobody decided in time; the script knows it too. */
+const missedMs = 600_000
+
+/** Of many, only the latest are here. */
+function expiredLately(ended: ListPage['ended'], now: number): Markup | null {
+  const missed = ended.filter(
+    ({ confirmation: { status, resolution } }) => status === 'expired' && now - resolution.at < missedMs,
+  )
+  if (missed.length === 0) return null
+  return html`<a href="#ended-title">${missed.length === 1 ? '1' : 'Several'} expired lately.</a>`
+}
+
 function listItem(confirmation: Confirmation, url: string, now: number): Markup {
-  const { id, version, action, description, details, terms, createdAt, deadline } = confirmation
+  const { id, version, action, description, terms, createdAt, deadline } = confirmation
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li id="item-${id}" data-version="${version}" ${plainWords(confirmation)}>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
@@ -76,7 +92,7 @@ function listItem(confirmation: Confirmation, url: string, now: number): Markup 
         ? html`<p class="quiet">A long description, which its page shows.</p>`
         : html`<p class="excerpt">${excerpt(description, 160)}</p>`
     }
-    ${firstDetails(details)}
+    ${firstDetails(confirmation)}
     <p class="times">${countdown(deadline, now)} <span class="asked quiet">asked ${age(createdAt, now)}</span></p>
     <p class="quiet who">${riskChip(terms)} ${asker(confirmation)}${need}</p>
   </li>`
@@ -90,13 +106,15 @@ function plainWords({ action, requester }: Confirmation): Markup {
 /** Less than there is of long ones: so what is shown whole is whole. */
 const detailsShown = 160
 
-function firstDetails(details: string): Markup | null {
+/** Where they are not whole, the digest tells them from any others that begin the same. */
+function firstDetails({ details, digest }: Confirmation): Markup | null {
   if (details === '{}') return null
-  if (details === '') return html`<p class="quiet">Large details, which its page shows.</p>`
+  const which = html`digest <code>${shortDigest(digest)}…</code>`
+  if (details === '') return html`<p class="quiet">Large details, which its page shows; ${which}</p>`
   const beginning = Array.from(details).slice(0, detailsShown).join('')
   const isCut = beginning.length < details.length
   return html`<p class="first-details" translate="no">
-    ${verbatim(writtenLine(beginning))}${isCut ? html` <span class="length">… and more</span>` : null}
+    ${verbatim(writtenLine(beginning))}${isCut ? html` <span class="length">… and more; ${which}</span>` : null}
   </p>`
 }
 
@@ -114,7 +132,7 @@ function endedItem(confirmation: Resolved, url: string, now: number): Markup {
   return html`<li id="ended-${id}" class="${confirmation.status}" ${plainWords(confirmation)}>
     <p><a href="${url}" translate="no">${writtenLine(action)}</a></p>
     <p class="how">${howItEnded(confirmation)}</p>
-    <p class="quiet who">${age(resolution.at, now)} ${asker(confirmation)}</p>
+    <p class="quiet who">ended ${age(resolution.at, now)} · ${asker(confirmation)}</p>
   </li>`
 }
 

@@ -6,7 +6,7 @@ import { listPage, type ListPage } from '../../src/web/list-page.js'
 import { has } from '../needs.js'
 import { until } from '../support.js'
 import { browserTest, launch, serve, type Site } from './browser.js'
-import { example, listOf, resolved } from './examples.js'
+import { askedAt, example, listOf, resolved } from './examples.js'
 
 let browser: Browser
 let site: Site
@@ -192,12 +192,7 @@ browserTest('a press right after the list has moved opens nothing, and a later o
   const later = waiting('later', { timeoutSeconds: 3600 })
   const list = live('/press', [later])
   site.pages.set('/c/1', '<h1>Opened</h1>')
-  const context = await browser.newContext()
-  t.teardown(() => context.close())
-  const page = await context.newPage()
-  await page.clock.install({ time: 0 })
-  await page.goto(`${site.url}/press`)
-  await page.clock.pauseAt(60_000)
+  const page = await openStill(t, '/press')
   const sooner = page.locator('#item-sooner a')
   await list.change([waiting('sooner', { action: 'sooner', timeoutSeconds: 60 }), later])
   await sooner.waitFor()
@@ -206,7 +201,91 @@ browserTest('a press right after the list has moved opens nothing, and a later o
   await page.clock.runFor(600)
   await sooner.click()
   await page.getByText('Opened').waitFor()
-  await list.end(context)
+  await list.end(page.context())
+})
+
+/** A list at a time that only the test lets pass. */
+async function openStill(t: Test, path: string): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.clock.install({ time: 0 })
+  await page.goto(site.url + path)
+  await page.clock.pauseAt(60_000)
+  return page
+}
+
+const orderOn = (page: Page) =>
+  page.locator('.pending-list > li').evaluateAll((items) => items.map(({ id }: any) => id.slice('item-'.length)))
+
+browserTest('a pointer that lies still on the list does not keep what is urgent at its end', async (t) => {
+  const [later, other] = [waiting('later', { timeoutSeconds: 3600 }), waiting('other', { timeoutSeconds: 3000 })]
+  const list = live('/resting', [other, later])
+  const page = await openStill(t, '/resting')
+  await page.locator('#item-later').hover()
+  const short = waiting('short', { timeoutSeconds: 30 })
+  await list.change([short, other, later])
+  await page.locator('#item-short').waitFor()
+  t.same(await orderOn(page), ['other', 'later', 'short'])
+  t.equal(await page.locator('#summary a').innerText(), '1 new at the end.')
+  await page.clock.runFor(3000)
+  t.same(await orderOn(page), ['other', 'later', 'short'], 'it was moved just now')
+
+  await page.clock.runFor(3000)
+  t.same(await orderOn(page), ['short', 'other', 'later'])
+  t.equal(await page.locator('#summary a').count(), 0)
+  // What stands under the pointer is another by now, which nobody has moved.
+  const urgent = waiting('urgent', { timeoutSeconds: 20 })
+  await list.change([urgent, short, other, later])
+  await page.locator('#item-urgent').waitFor()
+  t.same(await orderOn(page), ['urgent', 'short', 'other', 'later'], 'at once, then')
+  await list.end(page.context())
+})
+
+browserTest('what came and ended while the list was in use is not counted as new', async (t) => {
+  const later = waiting('later', { timeoutSeconds: 3600 })
+  const list = live('/over', [later])
+  const page = await openStill(t, '/over')
+  await page.locator('#item-later').hover()
+  const short = waiting('short', { timeoutSeconds: 200 })
+  await list.change([short, later])
+  await page.getByText('1 new at the end.').waitFor()
+  const ended = [{ confirmation: resolved(short, 'expired', 'x'), url: '/over' }]
+  await list.change([later], { ended, now: askedAt + 95_000 })
+  await page.locator('#item-short').getByText('nobody decided in time').waitFor()
+  t.notMatch(await page.locator('#summary').innerText(), 'new at the end')
+  await page.clock.runFor(6000)
+  t.same(await orderOn(page), ['later'])
+  t.ok(await page.locator('#ended-short').isVisible())
+  t.equal(await page.locator('#summary').innerText(), '1 waits, next deadline first. 1 expired lately.')
+  await page.clock.runFor(600_000)
+  t.equal(await page.locator('#summary').innerText(), '1 waits, next deadline first.', 'for ten minutes')
+  await list.end(page.context())
+})
+
+browserTest('what has the focus keeps it and its place when the list is put in order', async (t) => {
+  const later = Array.from({ length: 5 }, (_, n) => waiting(`later-${n}`, { timeoutSeconds: 3000 + n }))
+  const list = live('/focus', later)
+  const page = await openStill(t, '/focus')
+  const focused = page.locator('#item-later-1 a')
+  await focused.focus()
+  await page.keyboard.press('Shift')
+  const before = (await focused.boundingBox())!.y
+  const many = Array.from({ length: 5 }, (_, n) => waiting(`new-${n}`, { timeoutSeconds: 30 + n }))
+  await list.change([...many, ...later])
+  await page.locator('#item-new-0').waitFor()
+  t.equal((await orderOn(page)).indexOf('later-1'), 1)
+  await page.clock.runFor(6000)
+  t.equal((await orderOn(page)).indexOf('later-1'), 6)
+  t.ok(Math.abs((await focused.boundingBox())!.y - before) < 1, 'but for what is less than a pixel')
+  t.ok(await focused.evaluate((one) => one === (globalThis as any).document.activeElement))
+
+  await page.clock.runFor(6000)
+  const ended = [{ confirmation: resolved(later[1]!, 'denied', 'paul'), url: '/focus' }]
+  await list.change([...many, ...later.toSpliced(1, 1)], { ended })
+  await page.locator('#ended-later-1').waitFor()
+  t.equal(await page.evaluate('document.activeElement.closest("li").id'), 'ended-later-1', 'also where it has ended')
+  await list.end(page.context())
 })
 
 browserTest('without JavaScript the list says as of when it is, and offers no switch', async (t) => {

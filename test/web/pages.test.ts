@@ -23,8 +23,9 @@ const frame = { isOpen: false, viewer: 'maria', signOut: { action: '/logout', cs
 const codePoints =
   /<mark(?: title="[A-Za-z -]+")?>((?:U\+[0-9A-F]{4,6}(?:, )?)+(?: ×[\d,]+)?|[\d,]+ × \([U+0-9A-F, ]+\)|[\d,]+ (?:line breaks|spaces?)[^<]*|[\d,]+ hidden, shown as \ufffd:)<\/mark>/g
 
-/** What stands around runs from right to left, at line breaks and before long texts. */
-const ours = /<i><\/i>|<bdi>|(?<=<bdi>[^<]*)<\/bdi>|<span class="length">[\d,a-z …]+<\/span>/g
+/** What stands around runs from right to left, at line breaks, before long texts and after what is cut. */
+const ours =
+  /<i><\/i>|<bdi>|(?<=<bdi>[^<]*)<\/bdi>|<span class="length">[\d,a-z …]+(; digest <code>[\da-f]{16}…<\/code>)?<\/span>/g
 
 /** The words of a page as a reader sees them: no tags, one space for any white space, hidden characters in brackets. */
 function wordsOf(page: string): string {
@@ -490,6 +491,8 @@ t.test('the list shows what waits, next deadline first', async (t) => {
   const end = listPage(listOf([], { startUrl: '/' }))
   t.match(end, 'Nothing more waits right now.')
   t.match(end, '<a href="/">From the start</a>')
+  t.notMatch(end, 'id="alerts"', 'what does not follow has no place for switches')
+  t.match(listPage(listOf([], { follow: { url: '/list/state', mark: 'm' } })), 'id="alerts"')
 })
 
 t.test('title, icon and list say how many wait, on all pages together', async (t) => {
@@ -513,15 +516,17 @@ t.test('two requests of one action are told apart by age, first details and sess
   const one = example({ details: JSON.stringify({ list: 'news', note: 'x'.repeat(200) }), sessionKey: 'march\u202e' })
   const other = { ...example({ details: '{}', sessionKey: '' }), createdAt: askedAt - 150_000 }
   const words = wordsOf(listPage(listOf([one, other], { now: askedAt + 12_000 })))
-  t.match(words, /{"list":"news","note":"x+ … and more/)
+  t.match(words, new RegExp(`{"list":"news","note":"x+ … and more; digest ${one.digest.slice(0, 16)}…`))
   t.notMatch(words, 'x'.repeat(160), 'only the first of them')
   t.match(words, 'asked 12 seconds ago')
   t.match(words, 'asked 2 minutes ago')
   t.match(words, '· session march[U+202E] ')
   t.equal(words.split('session').length - 1, 1, 'where there is none, none is named')
   t.notMatch(words, '{}')
+  t.equal(words.split('digest').length - 1, 1, 'what is shown whole needs none')
   const large = wordsOf(listPage(listOf([{ ...one, details: '', description: '' }])))
-  t.match(large, 'A long description, which its page shows. Large details, which its page shows.')
+  t.match(large, 'A long description, which its page shows. Large details, which its page shows; digest ')
+  t.match(large, `digest ${one.digest.slice(0, 16)}…`)
 })
 
 t.test('what ended lately is on the list with how it ended and who did it', async (t) => {
@@ -544,8 +549,14 @@ t.test('what ended lately is on the list with how it ended and who did it', asyn
       `send_newsletter – ${how}`.replace('–', /Exp|Canc/.test(how) ? '–' : /App/.test(how) ? '✓' : '✕'),
       how,
     )
-  t.match(words, '1 hour ago asked by newsletter-agent · session march-campaign')
+  t.match(words, 'ended 1 hour ago · asked by newsletter-agent · session march-campaign')
+  t.notMatch(words, 'expired lately', 'which is an hour ago')
   t.notMatch(wordsOf(listPage(listOf([]))), 'Ended lately')
+
+  const now = askedAt + 100_000
+  t.match(listPage(listOf([], { ended, now })), '<a href="#ended-title">1 expired lately.</a>')
+  t.notMatch(listPage(listOf([], { ended: ended.slice(1), now })), 'expired lately')
+  t.match(wordsOf(listPage(listOf([], { ended: [ended[0]!, ended[0]!], now }))), 'Several expired lately.')
 })
 
 t.test('what a notification may say of a request is quoted, short and without anything hidden', async (t) => {

@@ -174,6 +174,28 @@ browserTest('nothing is wider than a phone, however long the words', async (t) =
   }
 })
 
+browserTest(
+  'what stands above the list is whole on a phone, and whatever it says, the list does not move',
+  async (t) => {
+    for (const width of [360, 390, 700]) {
+      const page = await open(t, '/list', { viewport: { width, height: 800 } })
+      const top = () => page.locator('#list').evaluate((list: any) => list.getBoundingClientRect().top)
+      const before = await top()
+      for (const [id, text] of [
+        ['summary', 'Nothing to decide.'],
+        ['freshness', 'This list keeps itself up to date.'],
+        ['summary', '123 wait, next deadline first. 12 new at the end. Several expired lately.'],
+        ['freshness', 'No connection for 59 minutes; trying again.'],
+      ]) {
+        const line = page.locator(`#${id}`)
+        await line.evaluate((one: any, text) => (one.textContent = text), text)
+        t.ok(await line.evaluate((one: any) => one.scrollWidth <= one.clientWidth), `${text} is not cut at ${width}`)
+        t.equal(await top(), before, `${text} moves nothing at ${width}`)
+      }
+    }
+  },
+)
+
 browserTest('what can be touched is at least 44 pixels high', async (t) => {
   const page = await open(t, '/typed', { viewport: phone })
   for (const target of await page.locator('label.choice, button, input[type=text], textarea, nav a').all()) {
@@ -590,6 +612,30 @@ browserTest('when somebody else was first the page shows it by itself, and keeps
   t.equal(await page.locator('.skip').getAttribute('href'), '#main', 'there is no form to skip to')
   t.equal(shown.loads, 3)
   await state.end(page)
+})
+
+browserTest('what is told above the form does not move the form under a finger', async (t) => {
+  for (const [name, viewport, isScrolled] of [
+    ['short', { width: 1000, height: 2400 }, false],
+    ['top', { width: 1000, height: 1000 }, false],
+    ['scrolled', phone, true],
+  ] as const) {
+    const path = `/told-${name}`
+    const shown = live(path, small(), { stateUrl: `${path}/state` })
+    const state = bell(`${path}/state`, () => shown.confirmation.version)
+    const page = await open(t, path, { viewport })
+    const choice = page.getByRole('radio', { name: 'Deny', exact: true })
+    if (isScrolled) await choice.scrollIntoViewIfNeeded()
+    const before = (await choice.boundingBox())!.y
+    for (const version of [2, 3]) {
+      shown.confirmation = { ...shown.confirmation, version }
+      await state.ring()
+      await page.locator(`[data-version="${version}"] #decision-form .notice`).waitFor()
+      const moved = Math.abs((await choice.boundingBox())!.y - before)
+      t.ok(moved < 2, `${name}, version ${version}: scrolling is by whole pixels`)
+    }
+    await state.end(page)
+  }
 })
 
 browserTest(

@@ -1,12 +1,12 @@
 // The list's script: it keeps the list as the server has it, and says what is new, in the title, on the icon and to a screen
-// reader. What somebody touches does not move. Everything can be seen without it, by loading the page again. It never decides
+// reader. What somebody uses does not move. Everything can be seen without it, by loading the page again. It never decides
 // anything. Compiled to a classic script: no imports.
 
 ;(() => {
   const begun = document.getElementById('list')
   if (begun === null) return
   let list: HTMLElement = begun
-  /** The list as the server has it, as long as what is shown is touched. */
+  /** The list as the server has it, as long as what is shown is in use. */
   let awaited: HTMLElement | null = null
 
   const byId = (id: string) => document.getElementById(id)
@@ -71,16 +71,22 @@
   const deadlineOf = (item: Element) => Number(item.querySelector<HTMLElement>('[data-end]')?.dataset.end ?? -Infinity)
   const sinceOf = (item: Element) => Number(item.querySelector<HTMLElement>('[data-since]')?.dataset.since ?? -Infinity)
 
-  // -- What is touched stays where it is: what ended stays too and says so, and what comes is put behind it.
+  // -- What somebody uses stays where it is: what ended stays too and says so, and what comes is put behind it. A pointer that
+  // lies still is nobody's.
 
-  const calmMs = 3000
+  const calmMs = 5000
   let touchedAt = -Infinity
-  const canHover = matchMedia('(hover: hover)').matches
-  const isMoving = () => !document.hidden && Date.now() - touchedAt < calmMs
+  let pointedAt = ''
+  const isInUse = () => !document.hidden && Date.now() - touchedAt < calmMs
 
-  function isOn(element: Element | null): boolean {
-    if (element === null) return false
-    return element.contains(document.activeElement) || (canHover && !document.hidden && element.matches(':hover'))
+  function touch(event: Event): void {
+    // What moves under a pointer does not move it.
+    if (event instanceof PointerEvent && event.type === 'pointermove') {
+      const place = `${event.screenX} ${event.screenY}`
+      if (place === pointedAt) return
+      pointedAt = place
+    }
+    touchedAt = Date.now()
   }
 
   function isInSight(element: Element | null): boolean {
@@ -91,30 +97,41 @@
 
   function settle(): void {
     if (awaited === null) return
-    if (!isOn(list) && !isMoving()) return show(awaited)
+    if (!isInUse()) return show(awaited)
     endInPlace(awaited)
     changeInPlace(awaited)
     // What is below would be moved.
-    const below = list.querySelector('section')
-    if (!isOn(below) && !(isMoving() && isInSight(below))) addBehind(awaited)
+    if (!isInSight(list.querySelector('section'))) addBehind(awaited)
     sum()
   }
 
-  /** As the server has it. For a reader who has scrolled, the first item in sight stays in its place. */
+  /** As the server has it. What has the focus keeps it and its place; or the first item in sight does, after scrolling. */
   function show(fresh: HTMLElement): void {
     const order = () => itemsOf(list).map(idOf).join()
     const before = order()
-    const anchor = scrollY > 0 ? [...itemsOf(list), ...endedOf(list)].find(isInSight) : undefined
+    const focused = list.contains(document.activeElement) ? document.activeElement : null
+    const inUse = itemsOf(list).find((one) => focused !== null && one.contains(focused) && hasItem(fresh, one))
+    const anchor = inUse ?? (scrollY > 0 ? [...itemsOf(list), ...endedOf(list)].find(isInSight) : undefined)
     const place = anchor?.getBoundingClientRect().top ?? 0
     list.replaceWith(fresh)
     list = fresh
     awaited = null
     outOfOrder.clear()
+    if (focused !== null) focusAgain(focused)
     const same = anchor === undefined ? null : byId(anchor.id)
     if (same !== null) scrollBy(0, same.getBoundingClientRect().top - place)
     if (order() !== before) movedAt = Date.now()
     runTimes()
     sum()
+  }
+
+  const hasItem = (of: Element, item: Element) => itemsOf(of).some(({ id }) => id === item.id)
+
+  /** On the same request, also where it has ended. */
+  function focusAgain(old: Element): void {
+    const item = old.closest('li')
+    const same = item === null ? list.querySelector('.more') : (byId(item.id) ?? byId(`ended-${idOf(item)}`))
+    same?.querySelector('a')?.focus({ preventScroll: true })
   }
 
   function endInPlace(fresh: HTMLElement): void {
@@ -160,22 +177,31 @@
     runTimes()
   }
 
-  /** Put behind the others, and there as long as those are touched. */
+  /** Put behind the others, and there as long as those are in use. */
   const outOfOrder = new Set<string>()
-  let summary = byId('summary')?.textContent?.trim() ?? ''
+  const isBehind = (item: Element) => outOfOrder.has(idOf(item)) && !item.classList.contains('ended')
+  const summaryOf = (of: Document) => of.querySelector('#summary > span')?.textContent?.trim() ?? ''
+  let summary = summaryOf(document)
+  /** As long as the page without a script says it. */
+  const missedMs = 600_000
+  const isMissed = (item: Element) => item.matches('.expired') && Date.now() - sinceOf(item) < missedMs
 
-  /** How many wait; and where those are that were put behind the others. */
+  /** How many wait; where those are that were put behind the others; and whether nobody decided in time. */
   function sum(): void {
+    const behind = itemsOf(list).filter(isBehind)
+    const missed = endedOf(list).filter(isMissed)
+    const parts: HTMLElement[] = [Object.assign(document.createElement('span'), { textContent: summary })]
+    if (behind.length > 0) parts.push(linkTo(behind[0]!.id, `${behind.length} new at the end.`))
+    if (missed.length > 0) {
+      parts.push(linkTo('ended-title', `${missed.length === 1 ? '1' : 'Several'} expired lately.`))
+    }
     const place = byId('summary')!
-    const behind = awaited === null ? [] : itemsOf(list).filter((one) => outOfOrder.has(idOf(one)))
-    const text = behind.length === 0 ? summary : `${summary} ${behind.length} new at the end.`
-    if (place.textContent === text) return
-    place.textContent = summary
-    if (behind.length === 0) return
-    const link = document.createElement('a')
-    link.href = `#${behind[0]!.id}`
-    link.textContent = `${behind.length} new at the end.`
-    place.append(' ', link)
+    const text = (of: Element[]) => of.map(({ textContent }) => textContent?.trim()).join(' ')
+    if (text([...place.children]) !== text(parts)) place.replaceChildren(...parts.flatMap((one) => [one, ' ']))
+  }
+
+  function linkTo(id: string, textContent: string): HTMLElement {
+    return Object.assign(document.createElement('a'), { href: `#${id}`, textContent })
   }
 
   /** A press right after the list has moved may be meant for what stood there before. */
@@ -289,7 +315,7 @@
     startTimes(fresh)
     tellNews(fresh)
     document.title = loaded.title
-    summary = loaded.getElementById('summary')?.textContent?.trim() ?? ''
+    summary = summaryOf(loaded)
     const icon = loaded.querySelector<HTMLLinkElement>('link[rel=icon]')?.getAttribute('href')
     if (icon) document.querySelector('link[rel=icon]')!.setAttribute('href', icon)
     awaited = document.adoptNode(fresh)
@@ -405,11 +431,12 @@
   setInterval(() => {
     settle()
     runTimes()
+    sum()
     sayNews()
     if (failingSince !== null) sayFreshness()
   }, 1000)
   for (const event of ['pointerdown', 'pointermove', 'wheel', 'scroll', 'keydown']) {
-    addEventListener(event, () => (touchedAt = Date.now()), { capture: true, passive: true })
+    addEventListener(event, touch, { capture: true, passive: true })
   }
   addEventListener('pointerdown', () => (isSurprise = Date.now() - movedAt < surpriseMs), { capture: true })
   addEventListener('click', guard, { capture: true })

@@ -49,11 +49,22 @@
     const fresh = loaded?.getElementById('main') ?? null
     const isOther = new URL(answer.responseURL).pathname !== location.pathname
     if (loaded === null || fresh === null || answer.status !== 200 || isOther) {
-      location.replace(location.pathname + location.search)
+      leave()
       return true
     }
     show(loaded, document.adoptNode(fresh))
     return true
+  }
+
+  let isLeft = false
+
+  /** The server says what there is to see here by now; but what somebody has written is not thrown away. */
+  function leave(): void {
+    if (isLeft) return
+    const drafts = [...document.querySelectorAll<Field>('#reason, #typed')]
+    if (drafts.every(({ value }) => value.trim() === '')) return location.replace(location.pathname + location.search)
+    isLeft = true
+    tell('You are signed out, or this page is gone. Copy what you have written, and load the page again.')
   }
 
   /**
@@ -66,9 +77,8 @@
     const copySelection = copyDraft(fresh)
     const focused = document.activeElement
     const focus = counterpart(focused, fresh)
-    const anchor = focused !== null && focus !== null && isInSight(focused) ? [focused, focus] : headingInSight(fresh)
     const place = scrollY
-    const [old, now] = anchor ?? []
+    const [old, now] = choiceInSight(fresh) ?? focusInSight(fresh) ?? headingInSight(fresh) ?? []
     const before = old === undefined ? 0 : top(old)
     copyFolds(fresh)
     const wasInside = main.contains(focused)
@@ -87,7 +97,8 @@
     if (article !== null) tellOfChange(hadChoice)
     if (wasInside) (focus ?? instead ?? main).focus({ preventScroll: true })
     copySelection()
-    scrollTo(0, place === 0 || now === undefined ? place : scrollY + top(now) - before)
+    if (now !== undefined && (place > 0 || form?.contains(now))) scrollFor(top(now) - before)
+    else scrollTo(0, place)
     // A person who was deciding sees how it ended where the form was.
     const outcome = main.querySelector('.outcome')
     if (wasDeciding && outcome !== null) outcome.scrollIntoView({ block: 'nearest' })
@@ -118,6 +129,18 @@
     const links = 'a, summary'
     const index = [...main.querySelectorAll(links)].indexOf(element)
     return fresh.querySelectorAll<HTMLElement>(links)[index] ?? null
+  }
+
+  /** Whatever changes above the form, it is not to be another verdict that is under a finger then. */
+  function choiceInSight(fresh: HTMLElement): [Element, Element] | null {
+    const [old, other] = [main, fresh].map((one) => one.querySelector('#decision-form [name=verdict]'))
+    return old && other && isInSight(form!) && !form!.contains(document.activeElement) ? [old, other] : null
+  }
+
+  function focusInSight(fresh: HTMLElement): [Element, Element] | null {
+    const focused = document.activeElement
+    const other = counterpart(focused, fresh)
+    return focused !== null && other !== null && isInSight(focused) ? [focused, other] : null
   }
 
   function headingInSight(fresh: HTMLElement): [Element, Element] | null {
@@ -177,12 +200,23 @@
     )
   }
 
+  /** A form that is in sight stays in its place under the notice. */
   function tell(text: string): void {
     const notice = document.createElement('p')
     notice.className = 'notice changed'
     notice.textContent = text
+    const below = form !== null && isInSight(form) ? form.lastElementChild : null
+    const before = below === null ? 0 : top(below)
     ;(form ?? main).prepend(notice)
+    if (below !== null) scrollFor(top(below) - before)
     say(text)
+  }
+
+  /** Also on a page that is too short to be scrolled. */
+  function scrollFor(pixels: number): void {
+    const place = scrollY + pixels
+    document.body.style.minHeight = `${innerHeight + place}px`
+    scrollTo(0, place)
   }
 
   // Times as the reader's own clock has them, with UTC beside.
@@ -299,7 +333,7 @@
   /** Asks whether the version is another one, as long as it can be. The server holds each question for a minute. */
   async function follow(): Promise<void> {
     let pauseMs = 1000
-    while (article?.dataset.state) {
+    while (article?.dataset.state && !isLeft) {
       // A browser keeps few connections to a server: a page that nobody sees leaves them to the others.
       while (document.hidden) {
         await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
@@ -317,7 +351,9 @@
           const isNews = String(news.version) !== version
           pauseMs = isNews && !(await renew()) ? longer(pauseMs) : 1000
         } else if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) {
-          return tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
+          return isLeft
+            ? undefined
+            : tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
         } else pauseMs = longer(pauseMs)
       } catch {
         if (signal.aborted) continue
@@ -341,6 +377,7 @@
   addEventListener('holdpoint:shown', localise)
   look()
   document.addEventListener('change', markRequired)
+  addEventListener('holdpoint:forgotten', leave)
   void follow()
   // A page that the browser kept shows what stood when it was left.
   addEventListener('pageshow', (event) => {

@@ -40,10 +40,8 @@
     if (hasSignedIn || !kept.always?.getItem(placeKey)) keep(kept.always, placeKey, place)
     kept.tab?.removeItem(signingInKey)
     addEventListener('storage', ({ key, oldValue, newValue }) => {
-      // Signed out in another tab. The server says what there is to see here.
-      if (key === placeKey && oldValue === place && newValue === null) {
-        location.replace(location.pathname + location.search)
-      }
+      // Signed out in another tab.
+      if (key === placeKey && oldValue === place && newValue === null) dispatchEvent(new Event('holdpoint:forgotten'))
     })
   }
 
@@ -61,10 +59,23 @@
       return
     }
     const next = form.dataset.goOn
-    if (next === undefined) return
+    if (next === undefined) return offerToGoOn(form, place)
     keep(kept.tab, goingKey, place)
     // Only where that can be told the next time.
     if (kept.tab?.getItem(goingKey) === place) location.replace(place + next)
+  }
+
+  /** Where there is something to read first: a link that was used, above all. */
+  function offerToGoOn(form: HTMLFormElement, place: string): void {
+    const next = form.querySelector<HTMLInputElement>('[name=next]')?.value
+    if (next !== undefined) form.before(offerOf(place + next, 'Go on where this browser is signed in'))
+  }
+
+  function offerOf(href: string, textContent: string): HTMLElement {
+    const offer = document.createElement('p')
+    offer.className = 'more own-place'
+    offer.append(Object.assign(document.createElement('a'), { href, textContent }))
+    return offer
   }
 
   /** Whether this browser is signed in there; null: nobody can tell now. */
@@ -88,12 +99,7 @@
   function offerPlace(place: string): void {
     const id = document.querySelector<HTMLElement>('[data-confirmation]')?.dataset.confirmation
     if (id === undefined || document.querySelector('.own-place') !== null) return
-    const link = document.createElement('a')
-    link.href = `${place}/view/${encodeURIComponent(id)}`
-    link.textContent = 'Open it where this browser is signed in'
-    const offer = document.createElement('p')
-    offer.className = 'more own-place'
-    offer.append(link)
+    const offer = offerOf(`${place}/view/${encodeURIComponent(id)}`, 'Open it where this browser is signed in')
     document.querySelector('#decision .sign-in-instead')?.remove()
     document.querySelector('#decision h2')?.after(offer)
   }
