@@ -184,6 +184,21 @@ browserTest('signing out in one tab is signing out in all, and the place is forg
   t.equal(await remembered(third), null)
 })
 
+browserTest('signing out in another tab throws away nothing that somebody has written', async (t) => {
+  const { base, id, context, first } = await signedIn(t)
+  const other = await open(context, `${base}/view/${id}`, /\/s\//)
+  const reason = other.getByRole('textbox', { name: 'Reason' })
+  await reason.fill('Half a sen')
+  const before = (await reason.boundingBox())!.y
+  await first.getByRole('button', { name: /sign out/i }).click()
+  await other.locator('.notice', { hasText: 'You are signed out' }).waitFor()
+  t.equal(await reason.inputValue(), 'Half a sen')
+  t.ok(Math.abs((await reason.boundingBox())!.y - before) < 2, 'and it stays in its place')
+  t.equal(await remembered(other), null)
+  await other.reload()
+  await other.waitForURL(/\/login/)
+})
+
 browserTest('a place that is good no more is forgotten, and asked for again with the way back', async (t) => {
   const { base, id, context, first, program } = await signedIn(t)
   await first.goto('about:blank')

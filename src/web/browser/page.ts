@@ -49,11 +49,22 @@
     const fresh = loaded?.getElementById('main') ?? null
     const isOther = new URL(answer.responseURL).pathname !== location.pathname
     if (loaded === null || fresh === null || answer.status !== 200 || isOther) {
-      location.replace(location.pathname + location.search)
+      leave()
       return true
     }
     show(loaded, document.adoptNode(fresh))
     return true
+  }
+
+  let isLeft = false
+
+  /** The server says what there is to see here by now; but what somebody has written is not thrown away. */
+  function leave(): void {
+    if (isLeft) return
+    const drafts = [...document.querySelectorAll<Field>('#reason, #typed')]
+    if (drafts.every(({ value }) => value.trim() === '')) return location.replace(location.pathname + location.search)
+    isLeft = true
+    tell('You are signed out, or this page is gone. Copy what you have written, and load the page again.')
   }
 
   /**
@@ -322,7 +333,7 @@
   /** Asks whether the version is another one, as long as it can be. The server holds each question for a minute. */
   async function follow(): Promise<void> {
     let pauseMs = 1000
-    while (article?.dataset.state) {
+    while (article?.dataset.state && !isLeft) {
       // A browser keeps few connections to a server: a page that nobody sees leaves them to the others.
       while (document.hidden) {
         await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
@@ -340,6 +351,7 @@
           const isNews = String(news.version) !== version
           pauseMs = isNews && !(await renew()) ? longer(pauseMs) : 1000
         } else if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) {
+          if (isLeft) return
           return tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
         } else pauseMs = longer(pauseMs)
       } catch {
@@ -364,6 +376,7 @@
   addEventListener('holdpoint:shown', localise)
   look()
   document.addEventListener('change', markRequired)
+  addEventListener('holdpoint:forgotten', leave)
   void follow()
   // A page that the browser kept shows what stood when it was left.
   addEventListener('pageshow', (event) => {

@@ -40,10 +40,8 @@
     if (hasSignedIn || !kept.always?.getItem(placeKey)) keep(kept.always, placeKey, place)
     kept.tab?.removeItem(signingInKey)
     addEventListener('storage', ({ key, oldValue, newValue }) => {
-      // Signed out in another tab. The server says what there is to see here.
-      if (key === placeKey && oldValue === place && newValue === null) {
-        location.replace(location.pathname + location.search)
-      }
+      // Signed out in another tab.
+      if (key === placeKey && oldValue === place && newValue === null) dispatchEvent(new Event('holdpoint:forgotten'))
     })
   }
 
