@@ -766,21 +766,29 @@ browserTest(
 )
 
 browserTest('a page that cannot be renewed stays, and one that needs signing in leads there', async (t) => {
-  const shown = live('/away', example(), { stateUrl: '/away/state' })
-  const state = bell('/away/state', () => shown.confirmation.version)
-  const page = await open(t, '/away')
-  await page.getByRole('textbox', { name: 'Reason' }).fill('half a')
-  let isDown = true
-  await page.route('**/away', (route) => (isDown ? route.abort() : route.fulfill({ status: 401, body: 'sign in' })))
-  page.removeAllListeners('console')
-  shown.confirmation = { ...example(), version: 2 }
-  await state.ring()
-  await page.waitForTimeout(100)
-  t.equal(await page.getByRole('textbox', { name: 'Reason' }).inputValue(), 'half a')
-  isDown = false
-  await state.ring()
-  await page.getByText('sign in').waitFor()
-  await state.end(page)
+  for (const draft of ['half a', '']) {
+    const path = `/away-${draft.length}`
+    const shown = live(path, example(), { stateUrl: `${path}/state` })
+    const state = bell(`${path}/state`, () => shown.confirmation.version)
+    const page = await open(t, path)
+    const reason = page.getByRole('textbox', { name: 'Reason' })
+    await reason.fill(draft)
+    let isDown = true
+    await page.route(`**${path}`, (route) => (isDown ? route.abort() : route.fulfill({ status: 401, body: 'sign in' })))
+    page.removeAllListeners('console')
+    shown.confirmation = { ...example(), version: 2 }
+    await state.ring()
+    await page.waitForTimeout(100)
+    t.equal(await reason.inputValue(), draft)
+    isDown = false
+    await state.ring()
+    if (draft === '') await page.getByText('sign in').waitFor()
+    else {
+      await page.locator('.notice', { hasText: 'Copy what you have written' }).waitFor()
+      t.equal(await reason.inputValue(), draft, 'what was written is not thrown away')
+    }
+    await state.end(page)
+  }
 })
 
 browserTest('after a form was sent the page renews itself without sending it again', async (t) => {

@@ -351,9 +351,8 @@
           const isNews = String(news.version) !== version
           pauseMs = isNews && !(await renew()) ? longer(pauseMs) : 1000
         } else if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) {
-          return isLeft
-            ? undefined
-            : tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
+          if (isLeft) return
+          return tell('You are signed out, or this page is gone. It is not renewed any more: load it again.')
         } else pauseMs = longer(pauseMs)
       } catch {
         if (signal.aborted) continue
