@@ -132,11 +132,13 @@ browserTest('nothing moves under the pointer: what ended stays in its place, wha
   const before = await places(list)
   t.same(Object.keys(before), [`item-${gone}`, `item-${looked}`, `item-${late}`])
 
+  let moves = 0
+  const move = () => list.mouse.move(400 + (moves++ % 2), before[`item-${looked}`]![0]! + 5)
+  await move()
   await paul('POST', `/confirm/${gone}/deny`)
   const urgent = await ask({ action: 'urgent', timeout_seconds: 60 })
-  let moves = 0
   await passUntil(async () => {
-    await list.mouse.move(400 + (moves++ % 2), before[`item-${looked}`]![0]! + 5)
+    await move()
     return (await item(list, urgent).isVisible()) && (await list.title()).startsWith('(3)')
   })
   t.match(await item(list, gone).innerText(), 'Denied by paul')
@@ -156,6 +158,7 @@ browserTest('nothing moves under the pointer: what ended stays in its place, wha
   // The same for who comes by keyboard.
   await item(list, looked).getByRole('link').focus()
   const still = await places(list)
+  await list.keyboard.press('Shift')
   await paul('POST', `/confirm/${urgent}/deny`)
   await passUntil(async () => {
     await list.keyboard.press('Shift')
