@@ -4,7 +4,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # No package needs a script to be installed, so none gets to run one.
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.src.json ./
+COPY tsconfig.json tsconfig.src.json tsconfig.types.json ./
 COPY scripts/build.js ./scripts/
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund

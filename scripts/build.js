@@ -23,7 +23,10 @@ const isAll = process.argv[2] !== 'src'
 const config = isAll ? 'tsconfig.json' : 'tsconfig.src.json'
 /** What runs in a browser knows other libraries than the rest does. */
 const browserConfig = 'src/web/browser/tsconfig.json'
-const configs = ['tsconfig.json', 'tsconfig.src.json', browserConfig]
+/** What the package exports, described for the compilers of others: src/index.ts and whatever that imports. */
+const typesConfig = 'tsconfig.types.json'
+const types = 'dist/types'
+const configs = ['tsconfig.json', 'tsconfig.src.json', browserConfig, typesConfig]
 const folders = ['src', 'test', 'bench', 'scripts']
 /** Each source with its hash and its output's. It is there whenever the compiler has ended by itself, and only then. */
 const stamp = 'dist/.built'
@@ -35,7 +38,7 @@ const sources = new Map((isAll ? folders : ['src']).flatMap(sourcesIn).map((file
 const found = readStamp()
 const stale = folders.flatMap(outputsIn).filter((output) => !existsSync(sourceOf(output)))
 stale.forEach((output) => [output, `${output}.map`].forEach((file) => rmSync(file, { force: true })))
-if (![...sources.keys()].every(isCurrent)) process.exitCode = await build()
+if (!existsSync(join(types, 'index.d.ts')) || ![...sources.keys()].every(isCurrent)) process.exitCode = await build()
 
 async function build() {
   if (found === null) console.error('Building, once. This takes a few seconds …')
@@ -44,7 +47,9 @@ async function build() {
   if (found === null || ![...sources.keys()].map(outputOf).every((output) => existsSync(output))) {
     rmSync(compilerState, { force: true })
   }
-  const statuses = await Promise.all([config, browserConfig].map(compile))
+  // Written whole each time: what the package exports no longer is then gone by itself.
+  rmSync(types, { recursive: true, force: true })
+  const statuses = await Promise.all([config, browserConfig, typesConfig].map(compile))
   if (statuses.includes(null)) return 1
   for (const source of sources.keys()) if (!source.endsWith('.ts')) copy(source)
   const status = Math.max(...statuses)

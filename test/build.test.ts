@@ -14,7 +14,7 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   const write = (file: string, text: string) => writeFileSync(path(file), text)
   const read = (file: string) => readFileSync(path(file), 'utf8')
   for (const name of ['src/web/browser', 'test', 'bench', 'scripts']) mkdirSync(path(name), { recursive: true })
-  const configs = ['tsconfig.json', 'tsconfig.src.json', 'src/web/browser/tsconfig.json']
+  const configs = ['tsconfig.json', 'tsconfig.src.json', 'tsconfig.types.json', 'src/web/browser/tsconfig.json']
   for (const file of ['scripts/build.js', 'package.json', ...configs]) {
     cpSync(join(root, file), path(file))
   }
@@ -23,6 +23,7 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   symlinkSync(join(root, 'node_modules'), path('node_modules'))
   write('src/one.ts', 'export const one: number = 1\n')
   write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
+  write('src/index.ts', "export { two } from './two.js'\n")
   write('test/one.test.ts', "import { one } from '../src/one.js'\nexport const tested: number = one\n")
   write('src/web/browser/page.ts', "document.title = 'one'\n")
   write('src/web/browser/page.css', 'body { margin: 0 }\n')
@@ -42,6 +43,7 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
     'what runs in a browser is a classic script',
   )
   t.equal(read('dist/src/web/browser/page.css'), 'body { margin: 0 }\n')
+  t.equal(read('dist/types/two.d.ts'), 'export declare const two: number;\n', 'what is exported has its types')
   t.same(build('src'), { status: 0, said: '' })
   t.same(build(), { status: 0, said: '' }, 'everything, where the tests need it')
   t.ok(existsSync(path('dist/test/one.test.js')))
@@ -78,9 +80,15 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   t.same(build('src'), { status: 0, said: '' })
   t.notOk(existsSync(path('dist/test/one.test.js')), 'no test runs whose source is gone')
 
-  rmSync(path('dist/src/two.js'))
+  for (const output of ['dist/src/two.js', 'dist/types/index.d.ts']) {
+    rmSync(path(output))
+    t.same(build('src'), { status: 0, said: '' })
+    t.ok(existsSync(path(output)), 'half a dist is made whole')
+  }
+
+  write('src/index.ts', "export { one } from './one.js'\n")
   t.same(build('src'), { status: 0, said: '' })
-  t.ok(existsSync(path('dist/src/two.js')), 'half a dist is made whole')
+  t.notOk(existsSync(path('dist/types/two.d.ts')), 'no types are packed that nobody can import')
 
   // As a build leaves it that was killed: outputs that are not what they should be, and no stamp.
   rmSync(path('dist/.built'))

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -146,8 +146,9 @@ async function createReader(t: Test, reading: Reading) {
   const shims = join(folder, 'bin')
   mkdirSync(home)
   mkdirSync(shims)
-  // Packages that an example imports are found as in a clone.
-  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
+  // Packages that an example imports are found as in a clone, this one included: there it knows itself by its name.
+  copyFileSync(join(root, 'package.json'), join(home, 'package.json'))
+  for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(home, name))
   for (const [name, script] of Object.entries(commands)) writeFileSync(join(shims, name), script, { mode: 0o755 })
   const shell = openShell(t, home, {
     PATH: [shims, dirname(process.execPath), process.env.PATH].join(delimiter),

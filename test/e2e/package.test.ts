@@ -4,7 +4,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync 
 import { homedir, hostname } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support.js'
 import { root, start } from './program.js'
 
@@ -41,7 +41,7 @@ t.test('the package holds what is needed, installs into an empty folder and work
   t.ok(files.includes('openapi.yaml'))
   t.ok(files.includes('policy.schema.json'))
   t.same(
-    files.filter((file) => /test|bench|scripts|\.map$|\.ts$|tsbuildinfo/.test(file)),
+    files.filter((file) => /test|bench|scripts|\.map$|(?<!\.d)\.ts$|tsbuildinfo/.test(file)),
     [],
     'no tests, no source maps, no sources',
   )
@@ -51,6 +51,8 @@ t.test('the package holds what is needed, installs into an empty folder and work
     [],
     'no paths or names of this machine',
   )
+
+  await importIt(t, home)
 
   const bin = join(home, 'node_modules/.bin/holdpoint')
   t.ok(existsSync(bin))
@@ -73,3 +75,25 @@ t.test('the package holds what is needed, installs into an empty folder and work
   t.match((await program.call('GET', `/confirm/${body.id}`)).body, { status: 'approved', resolved_by: 'alice' })
   t.equal((await program.stop()).code, 0)
 })
+
+const program = `import { buildSessionKey, isShared, parseSessionKey, type SessionSource } from 'holdpoint'
+const source: SessionSource = { platform: 'telegram', chatType: 'group', chatId: -1001, userId: '8' }
+const key: string = buildSessionKey(source)
+const ids: string[] = parseSessionKey(key)!.ids
+console.log(key, ids.length, isShared(source, { groupSessionsPerUser: false }))
+`
+
+/** A program of somebody else's: it finds the types, compiles and runs. */
+async function importIt(t: Test, home: string): Promise<void> {
+  const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: home })
+  writeFileSync(join(home, 'program.mts'), program)
+  // Node's own types are not installed there: the package's must do without. The console is that of browsers.
+  const flags = ['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--strict']
+  await node(join(root, 'node_modules/typescript/bin/tsc'), ...flags, 'program.mts')
+  t.equal((await node('program.mjs')).stdout, 'agent:main:telegram:group:-1001:8 2 true\n')
+  for (const name of ['package.json', 'openapi.yaml', 'policy.schema.json']) {
+    const { stdout } = await node('-p', `require.resolve('holdpoint/${name}')`)
+    t.ok(existsSync(stdout.trim()), `${name} can be found`)
+  }
+  await t.rejects(node('-p', "require.resolve('holdpoint/dist/src/app.js')"), /ERR_PACKAGE_PATH_NOT_EXPORTED/)
+}
