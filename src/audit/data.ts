@@ -3,6 +3,7 @@ import type { Role } from '../access/role.js'
 import type { raw } from '../core/json.js'
 import type { DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
 import type { RefusalCode } from '../core/refusal.js'
+import type { RotationReason } from '../sessions/session.js'
 
 type Json = ReturnType<typeof raw>
 
@@ -56,6 +57,28 @@ interface KeyFacts {
   expires_at?: number
 }
 
+/** Which session. The requester is empty in open mode. */
+export interface SessionFacts {
+  session_key: string
+  requester: string
+  session_id: string | null
+}
+
+interface EndedGrant {
+  id: string
+  action: string
+  uses: number
+}
+
+interface SessionEnd {
+  reason: RotationReason
+  messages: number
+  submissions: number
+  failures: number
+  /** The whitelist entries that end with it. */
+  grants: EndedGrant[]
+}
+
 /** What was tried that is not allowed, as far as it is known. */
 export interface Attempted {
   action?: string
@@ -78,6 +101,8 @@ export interface EventData {
     timeout_seconds: number
     expires_at: number
     rule: string
+    session_id?: string
+    warnings?: string[]
     on_behalf_of?: string
     requested_as?: string
     callback_url?: string
@@ -115,6 +140,20 @@ export interface EventData {
   sign_in_linked: Pick<KeyFacts, 'key_id' | 'name' | 'role'> & { link_expires_at: number }
   sign_in_link_used: Pick<KeyFacts, 'key_id' | 'name' | 'role'>
   person_changed: { name: string; telegram_id: string | null; discord_id: string | null }
+  session_started: SessionFacts
+  session_due: SessionFacts & SessionEnd
+  /** The run that ended, as it was; `session_id` is the new one. */
+  session_rotated: SessionFacts &
+    SessionEnd & {
+      previous_id: string
+      lasted_seconds: number
+      outcomes: { id: string; action: string; status: Outcome }[]
+    }
+  session_suspended: SessionFacts & { reason?: string; failures?: number }
+  session_resumed: SessionFacts & { reason?: string }
+  session_warned: SessionFacts & { failures: number }
+  session_paused: SessionFacts & { failures: number; waits_until: number; grants: EndedGrant[] }
+  requester_paused: { requester: string; failures: number; waits_until: number }
   rules_loaded: { rules: number; sha256: string }
   restored: {
     backup_last_seq: number

@@ -6,10 +6,12 @@ import type { SignInLink } from '../access/sign-in.js'
 import { type Actor, system, textOf } from '../core/actor.js'
 import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Executed, Refused, Resolved, Submission, Via, Vote } from '../core/model.js'
+import { sayCaution } from '../core/caution.js'
 import type { Refusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
+import type { Due, Run, Session } from '../sessions/session.js'
 import type { Grant } from '../whitelist/grant.js'
-import type { Attempted, EventData } from './data.js'
+import type { Attempted, EventData, SessionFacts } from './data.js'
 
 /** The one table of events, with what each means: types, schemas and documents are made from it. */
 export const events = {
@@ -38,6 +40,14 @@ export const events = {
   sign_in_linked: 'A link was made by which its recipient can sign in with a key, once.',
   sign_in_link_used: 'Somebody signed in by such a link.',
   person_changed: 'Somebody was named, or has other chat ids.',
+  session_started: 'A session began with a message. One that begins with a submission is in the `submitted`.',
+  session_due: 'A session has to rotate, and its whitelist entries ended; what was pending then is waited for.',
+  session_rotated: 'A session has a new id and its whitelist entries ended; the data say why and what it was.',
+  session_suspended: 'A session was suspended: nothing it submits or claims is taken.',
+  session_resumed: 'A session goes on that was suspended.',
+  session_warned: 'So many requests of a session in a row were denied or expired that it is warned.',
+  session_paused: 'The same, but its whitelist entries ended and it has to wait.',
+  requester_paused: 'The same over all sessions of a requester, which has to wait.',
   rules_loaded: 'The rules were read; the data have the hash of the file.',
   restored: 'A backup took the place of the database. The events after it say what that ended.',
 } as const satisfies Record<keyof EventData, string>
@@ -88,6 +98,8 @@ export function submitted(confirmation: Confirmation, actor: Actor, via: Via): N
       timeout_seconds: confirmation.timeoutSeconds,
       expires_at: confirmation.deadline / 1000,
       rule: confirmation.terms.rule,
+      ...(confirmation.sessionId === null ? {} : { session_id: confirmation.sessionId }),
+      ...(confirmation.caution === null ? {} : { warnings: sayCaution(confirmation.caution) }),
       ...(confirmation.onBehalfOf === null ? {} : { on_behalf_of: confirmation.onBehalfOf }),
       ...(confirmation.requestedAs === null ? {} : { requested_as: confirmation.requestedAs }),
       ...(confirmation.callbackUrl === null ? {} : { callback_url: confirmation.callbackUrl }),
@@ -311,6 +323,78 @@ function keyData({ id, person, role, expiresAt }: Key) {
 export function personChanged(person: Person, signature: Signature): NewEvent {
   const data = { name: person.name, telegram_id: idIn('telegram', person), discord_id: idIn('discord', person) }
   return { type: 'person_changed', ...signature, confirmationId: null, data }
+}
+
+export function sessionStarted(session: Session, signature: Signature): NewEvent {
+  return { type: 'session_started', ...signature, confirmationId: null, data: sessionFacts(session) }
+}
+
+/** `grants` end with it. */
+export function sessionDue(session: Session, due: Due, grants: Grant[], signature: Signature): NewEvent {
+  const data = { ...sessionFacts(session), ...sessionEnd(session, session.run!, due, grants) }
+  return { type: 'session_due', ...signature, confirmationId: null, data }
+}
+
+/** `ended` is the run before, and `outcomes` the last ones in it. */
+export function sessionRotated(
+  session: Session,
+  ended: Run,
+  due: Due,
+  grants: Grant[],
+  outcomes: Resolved[],
+  signature: Signature,
+): NewEvent {
+  const data = {
+    ...sessionFacts(session),
+    previous_id: ended.id,
+    lasted_seconds: (ended.lastActiveAt - ended.createdAt) / 1000,
+    ...sessionEnd(session, ended, due, grants),
+    outcomes: outcomes.map(({ id, action, status }) => ({ id, action, status })),
+  }
+  return { type: 'session_rotated', ...signature, confirmationId: null, data }
+}
+
+export function sessionSuspended(session: Session, failures: number | null, signature: Signature): NewEvent {
+  const reason = session.suspension?.reason ?? null
+  const data = {
+    ...sessionFacts(session),
+    ...(reason === null ? {} : { reason }),
+    ...(failures === null ? {} : { failures }),
+  }
+  return { type: 'session_suspended', ...signature, confirmationId: null, data }
+}
+
+export function sessionResumed(session: Session, reason: string | null, signature: Signature): NewEvent {
+  const data = { ...sessionFacts(session), ...(reason === null ? {} : { reason }) }
+  return { type: 'session_resumed', ...signature, confirmationId: null, data }
+}
+
+export function sessionWarned(session: Session, signature: Signature): NewEvent {
+  const data = { ...sessionFacts(session), failures: session.streak.failures }
+  return { type: 'session_warned', ...signature, confirmationId: null, data }
+}
+
+export function sessionPaused(session: Session, grants: Grant[], signature: Signature): NewEvent {
+  const { failures, waitsUntil } = session.streak
+  const data = { ...sessionFacts(session), failures, waits_until: waitsUntil / 1000, grants: grants.map(endedGrant) }
+  return { type: 'session_paused', ...signature, confirmationId: null, data }
+}
+
+export function requesterPaused({ requester, streak }: Session, signature: Signature): NewEvent {
+  const data = { requester, failures: streak.failures, waits_until: streak.waitsUntil / 1000 }
+  return { type: 'requester_paused', ...signature, confirmationId: null, data }
+}
+
+function sessionFacts({ requester, key, run }: Session): SessionFacts {
+  return { session_key: key, requester, session_id: run?.id ?? null }
+}
+
+function sessionEnd({ streak }: Session, { messages, submissions }: Run, { reason }: Due, grants: Grant[]) {
+  return { reason, messages, submissions, failures: streak.failures, grants: grants.map(endedGrant) }
+}
+
+function endedGrant({ id, action, uses }: Grant) {
+  return { id, action, uses }
 }
 
 export function rulesLoaded(at: number, data: EventData['rules_loaded']): NewEvent {

@@ -2,7 +2,7 @@
 import type { ChatName } from './model.js'
 
 /** The parts of the service that act by themselves. */
-export type SystemPart = 'timeout' | 'outbox' | 'rules' | 'restore' | 'clock' | 'first-start'
+export type SystemPart = 'timeout' | 'outbox' | 'rules' | 'restore' | 'clock' | 'first-start' | 'sessions' | 'breaker'
 
 export type Actor =
   /** Showed a key of their own. */

@@ -31,6 +31,8 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     deadline: now + submission.timeoutSeconds * 1000,
     digest: digestOf(submission),
     share,
+    sessionId: null,
+    caution: null,
     callbackUrl: submission.callbackUrl,
     requestedAs: submission.requestedAs,
     onBehalfOf: submission.onBehalfOf,

@@ -1,6 +1,7 @@
 // What Holdpoint keeps: a confirmation, how it was resolved, what was done with that, and the deliveries that told of it.
 
 import type { Actor, Voter } from './actor.js'
+import type { Caution } from './caution.js'
 
 export const outcomes = ['approved', 'denied', 'expired', 'cancelled', 'auto_approved'] as const
 export type Outcome = (typeof outcomes)[number]
@@ -152,6 +153,9 @@ interface ConfirmationFields extends Submission {
   digest: string
   /** In whose share its messages and its callback are; see `shareOf`. */
   share: string
+  /** The run of its session; null without one. */
+  sessionId: string | null
+  caution: Caution | null
   terms: Terms
   votes: Vote[]
   /** When a person was first told, in a chat or the log, before it ended; null: nobody was. The deliveries say it. */

@@ -13,6 +13,11 @@ export function bytesOf({ description, details, ...names }: Submission, key: str
   return bytes
 }
 
+/** A session that begins or rotates: its row, that of the run before it, and the event. */
+export function bytesOfSession(key: string): number {
+  return flatBytes + placesOfName * size(key)
+}
+
 /** One more text, in the record and in the event that tells of it. */
 export function bytesOfText(text: string): number {
   return size(text) + size(JSON.stringify(text))

@@ -33,6 +33,12 @@ export const shares = {
     each: '`--flood-limit`, with each key or link; without one by address',
     code: 'flood_limited',
   },
+  streak: {
+    what: 'Denials and expiries in a row, of a session and of a requester',
+    total: 'none',
+    each: "a rule's `breaker`",
+    code: 'circuit_open',
+  },
   refusals: { what: 'Refusals on record in a minute', total: 'none', each: '30', code: 'guess_limited' },
   // As many as requests may be held, each on a connection of its own; fewer where the process may open fewer files.
   connections: { what: 'Connections', total: 20_000, each: 5000, code: 'flood_limited' },

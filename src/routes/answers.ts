@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
 import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
 import { shareNames } from '../policy/share.js'
+import { rotationReasons } from '../sessions/session.js'
 import { extrasOf, type ProblemCode, problemCodes, problems } from './errors.js'
 // What goes both ways is named once.
 import { reportedOutcome, role, status, verdict } from './requests.js'
@@ -20,6 +21,9 @@ export const digest = z.string().meta({
     'in 64 hexadecimal digits.',
 })
 
+const rotationReason = z
+  .enum(rotationReasons)
+  .meta({ id: 'RotationReason', description: 'Why a session got a new id.' })
 const risk = z.enum(risks).meta({ id: 'Risk', description: '`high` always needs a person.' })
 const executionState = z.enum(executionStates).meta({
   id: 'ExecutionState',
@@ -91,6 +95,22 @@ const sample = {
   expires_at_iso: '2026-01-01T00:10:00.000Z',
 } as const
 
+const sessionState = z
+  .object({
+    id: z.string().meta({ description: 'The session id, which changes with each rotation.' }),
+    count: z.int().meta({ description: 'Messages so far, submissions among them.' }),
+    max: z.int().nullable().meta({ description: 'How many there may be; null: any number.' }),
+    remaining: z.int().nullable(),
+    near_limit: z.boolean().meta({ description: 'From 85 % on.' }),
+    at_limit: z.boolean().meta({ description: 'It rotates with its next use.' }),
+    notice: z.string().optional().meta({ description: "What to do about that, for the agent's prompt." }),
+    warning: z.string().optional().meta({ description: 'What is odd about the requests of this session.' }),
+    was_reset: z.literal(true).optional().meta({ description: 'It rotated since the last answer; said once.' }),
+    reset_reason: rotationReason.optional(),
+    previous_id: z.string().optional(),
+  })
+  .meta({ id: 'SessionState', description: 'How the session stands, with this submission or message.' })
+
 export const held = z
   .object({
     id: z.string(),
@@ -104,6 +124,7 @@ export const held = z
     digest,
     expires_at: epoch,
     expires_at_iso: isoTime,
+    session: sessionState.optional(),
   })
   .meta({
     id: 'HeldConfirmation',
@@ -145,6 +166,8 @@ export const confirmation = z
     details: freeForm,
     requester: z.string(),
     session_key: z.string(),
+    session_id: z.string().nullable().meta({ description: 'The id that the session had then; null without one.' }),
+    warnings: z.array(z.string()).meta({ description: 'What was odd about it in its session.' }),
     status,
     resolved_by: z.string().meta({ description: 'Empty while it is pending.' }),
     resolved_at: epoch.nullable(),
@@ -195,6 +218,8 @@ export const confirmation = z
         details: { version: '4.2.0', region: 'eu-west-1' },
         requester: sample.requester,
         session_key: 'release-4.2',
+        session_id: '019b7765-1c7f-7b14-8f0e-2a51c6f6d1e3',
+        warnings: [],
         status: 'approved',
         resolved_by: 'alice',
         resolved_at: 1767225660,
@@ -266,7 +291,13 @@ export const found = z
   .meta({ id: 'FoundConfirmation', description: 'The confirmation in its latest state, with who was told of it.' })
 
 export const settled = z
-  .intersection(confirmation, z.object({ message: z.string().meta({ description: 'Whether to go ahead.' }) }))
+  .intersection(
+    confirmation,
+    z.object({
+      message: z.string().meta({ description: 'Whether to go ahead.' }),
+      session: sessionState.optional(),
+    }),
+  )
   .meta({
     id: 'SettledConfirmation',
     description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.',
@@ -450,6 +481,7 @@ export const extraFields = {
   remaining: z.int().meta({ description: 'How many are left in this window.' }),
   window_seconds: z.number(),
   retry_after_seconds: z.int().meta({ description: 'As in `Retry-After`.' }),
+  requesters: z.array(z.string()),
   open_limit: z.int().meta({ description: 'How many the requester may have open.' }),
 }
 
@@ -535,6 +567,8 @@ export const submissionProblems = [
   'rate_limited',
   'too_many_open',
   'disk_limited',
+  'session_suspended',
+  'circuit_open',
 ] as const satisfies ProblemCode[]
 
 /** The same of a decision. */

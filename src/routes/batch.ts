@@ -114,10 +114,10 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
 function resultOf(answer: Submitted | Refusal | Problem, requestId: string): Result {
   if (answer instanceof Problem) return problemResult(answer, requestId)
   if (isRefusal(answer)) return problemResult(problemOf(answer), requestId)
-  const { confirmation, isReplay } = answer
+  const { confirmation, isReplay, session } = answer
   const replayed = isReplay ? { replayed: true } : {}
-  if (!isSettledAtOnce(confirmation)) return { status_code: 202, body: heldView(confirmation), ...replayed }
-  return { status_code: 200, body: firstView(confirmation), ...replayed }
+  if (!isSettledAtOnce(confirmation)) return { status_code: 202, body: heldView({ ...confirmation, session }), ...replayed }
+  return { status_code: 200, body: firstView(confirmation, session), ...replayed }
 }
 
 /** The key of a batch is a key for each of its items, by place. */

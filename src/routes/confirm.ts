@@ -58,14 +58,14 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
         waitMs = 0
         void reply.removeHeader('preference-applied')
       }
-      if (held.covered !== null && waitMs === 0) return firstView(held.covered)
+      if (held.covered !== null && waitMs === 0) return firstView(held.covered, held.session)
       if (waitMs === 0) return reply.code(202).send(heldView(held))
       // A request that waits holds on to nothing large.
       request.body = {} as typeof request.body
       await reserveRoom(shares, reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
-      if (confirmation.status !== 'pending') return settledView(confirmation)
+      if (confirmation.status !== 'pending') return settledView(confirmation, held.session)
       return reply.code(202).send(heldView(held))
     },
   )
@@ -80,7 +80,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
       const { max, window_seconds: seconds, retry_after_seconds: wait } = result.extra as Record<string, number>
       announceRate(reply, { max: max!, windowMs: seconds! * 1000, remaining: 0, resetMs: wait! * 1000 }, caller)
     }
-    const { confirmation, rate, isReplay } = granted(result)
+    const { confirmation, rate, isReplay, session } = granted(result)
     announceRate(reply, rate, caller)
     if (isReplay) void reply.header('idempotency-replayed', 'true')
     const { id, action, timeoutSeconds, deadline, digest, requester } = confirmation
@@ -91,6 +91,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
       deadline,
       digest,
       requester,
+      session,
       covered: isSettledAtOnce(confirmation) ? confirmation : null,
     }
   }
@@ -257,6 +258,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
           'digest_required',
           'already_claimed',
           'key_reused',
+          'session_suspended',
         ],
       },
     },

@@ -46,6 +46,7 @@ type Extra =
   | 'window_seconds'
   | 'retry_after_seconds'
   | 'open_limit'
+  | 'requesters'
 
 interface ProblemRow {
   status: number
@@ -181,6 +182,12 @@ export const problems = {
     meaning: '100 entries differ in nothing but requester and conditions; revoke one.',
     extra: ['status?'],
   },
+  ambiguous_session: {
+    status: 409,
+    title: 'Ambiguous session',
+    meaning: 'Several requesters have a session with this key; say whose with `?requester=`. `requesters` has the first 20.',
+    extra: ['requesters'],
+  },
   name_taken: {
     status: 409,
     title: 'Name taken',
@@ -247,6 +254,12 @@ export const problems = {
     meaning: 'The `Idempotency-Key` stands for another request; the `id` of its confirmation is in the answer.',
     extra: ['id'],
   },
+  session_suspended: {
+    status: 423,
+    title: 'Session suspended',
+    meaning: 'Nothing is taken from this session until an operator resumes or resets it.',
+    extra: ['reason'],
+  },
   rate_limited: {
     status: 429,
     title: 'Too many confirmations',
@@ -264,6 +277,12 @@ export const problems = {
     status: 429,
     title: 'Too much written',
     meaning: 'The requester has written as much as may be in a day; see `Retry-After`.',
+    extra: ['share', 'retry_after_seconds'],
+  },
+  circuit_open: {
+    status: 429,
+    title: 'Too many denied',
+    meaning: 'Too many requests in a row were denied or expired, of this session or of this requester; see `Retry-After`.',
     extra: ['share', 'retry_after_seconds'],
   },
   guess_limited: {

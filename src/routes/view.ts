@@ -3,10 +3,12 @@ import type { z } from 'zod'
 import type { RecordedEvent } from '../audit/event.js'
 import { isVerified, textOf } from '../core/actor.js'
 import { asResolved } from '../core/confirmation.js'
+import { sayCaution } from '../core/caution.js'
 import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
+import { isAtLimit, isNear, type SessionState } from '../sessions/session.js'
 import type { EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import type { eventsQuery } from './requests.js'
@@ -22,6 +24,8 @@ export function confirmationView(confirmation: Confirmation) {
     details: raw(confirmation.details),
     requester: confirmation.requester,
     session_key: confirmation.sessionKey,
+    session_id: confirmation.sessionId,
+    warnings: confirmation.caution === null ? [] : sayCaution(confirmation.caution),
     status: confirmation.status,
     resolved_by: resolution === null ? '' : textOf(resolution.by),
     resolved_at: seconds(resolution?.at ?? null),
@@ -72,7 +76,7 @@ export function callbackView(confirmation: Resolved) {
 }
 
 /** What a submission is answered with while it is pending; the same again whenever it is repeated. */
-export function heldView({ id, action, timeoutSeconds, deadline, digest, requester }: Held) {
+export function heldView({ id, action, timeoutSeconds, deadline, digest, requester, session }: Held) {
   return {
     id,
     action,
@@ -85,19 +89,54 @@ export function heldView({ id, action, timeoutSeconds, deadline, digest, request
     digest,
     expires_at: deadline / 1000,
     expires_at_iso: iso(deadline),
+    ...inSession(session),
   }
 }
 
-export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest' | 'requester'>
+export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest' | 'requester'> & {
+  session: SessionState | null
+}
+
+function inSession(session: SessionState | null) {
+  return session === null ? {} : { session: sessionStateView(session) }
+}
+
+/** What an agent is told of its session. */
+export function sessionStateView({ id, count, max, reset, warnings }: SessionState) {
+  const notice = noticeOn(count, max)
+  return {
+    id,
+    count,
+    max: max === 0 ? null : max,
+    remaining: max === 0 ? null : Math.max(0, max - count),
+    near_limit: isNear(count, max),
+    at_limit: isAtLimit(count, max),
+    ...(notice === null ? {} : { notice }),
+    ...(warnings.length === 0 ? {} : { warning: warnings.join(' ') }),
+    ...(reset === null
+      ? {}
+      : { was_reset: true as const, reset_reason: reset.reason, previous_id: reset.previousId }),
+  }
+}
+
+/** For the agent's prompt. */
+function noticeOn(count: number, max: number): string | null {
+  if (isAtLimit(count, max)) {
+    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message.`
+  }
+  if (!isNear(count, max)) return null
+  const left = max - count
+  return `This session has ${left} of ${max} messages left. Wrap up, and save what matters before it ends.`
+}
 
 /** What a submission is answered with once it is resolved. */
-export function settledView(confirmation: Resolved) {
-  return { ...confirmationView(confirmation), message: adviceOn(confirmation) }
+export function settledView(confirmation: Resolved, session: SessionState | null) {
+  return { ...confirmationView(confirmation), message: adviceOn(confirmation), ...inSession(session) }
 }
 
 /** What a submission is answered with that was never pending; the same again whenever it is repeated. */
-export function firstView(confirmation: Resolved) {
-  return settledView(asResolved(confirmation))
+export function firstView(confirmation: Resolved, session: SessionState | null) {
+  return settledView(asResolved(confirmation), session)
 }
 
 function adviceOn({ status, resolution: { by } }: Resolved): string {

@@ -15,6 +15,8 @@ import { bytesOfText } from '../core/weight.js'
 import type { Change } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { charge } from './disk-share.js'
+import type { CircuitBreaker } from './breaker.js'
+import { suspended } from './gates.js'
 import { type Grants, refuseGrant } from './grants.js'
 import type { Hide } from './hide.js'
 import { keyReused } from './idempotency.js'
@@ -34,6 +36,7 @@ export interface DecideDeps {
   desk: Desk
   present: Present
   grants: Grants
+  breaker: CircuitBreaker
   hide: Hide
   openMode: Pick<OpenMode, 'counted' | 'isOpen'>
   /** How long an approval may be claimed, and how long the act may then take until it is reported. */
@@ -91,13 +94,16 @@ interface Deed {
   rule: (found: Confirmation, now: number) => Executed | Refusal
   /** Whether the first answer may be given again, now that it stands so. */
   isStill: (confirmation: Confirmation) => boolean
+  /** Not from a session that is suspended. */
+  needsSession: boolean
   /** Belongs into the record of an attempt that is refused. */
   about: Pick<Attempted, 'presented_digest'>
   /** What the requester says about it. */
   message: string | null
 }
 
-export function createDecide({ desk, present, grants, hide, openMode, approvalMs, reportMs }: DecideDeps) {
+export function createDecide(deps: DecideDeps) {
+  const { desk, present, grants, breaker, hide, openMode, approvalMs, reportMs } = deps
   const { store } = desk
 
   function change<T>(
@@ -148,7 +154,8 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       return { answer: confirmation, rejected: rejection(confirmation, about, { action, digest, verdict }) }
     }
     const change = replaceInTime(found, confirmation, audit.voted(confirmation, vote, now), now)
-    if (decision.remember === null || remember === null) return { change, answer: { confirmation, grant: null } }
+    if (decision.remember === null || remember === null)
+      return following({ change, answer: { confirmation, grant: null } }, confirmation, now)
     const sessionKey = remember.scope === 'session' ? found.sessionKey : null
     if (!found.terms.mayWhitelist) return refuseGrant(found.action, found.terms.risk, sessionKey, about)
     const { requester, isExact } = remember
@@ -160,7 +167,19 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
     if ('answer' in prepared) return prepared
     change.writes.push(...prepared.writes)
     change.events.push(audit.granted(prepared.record, now, via, found.id))
-    return { change, answer: { confirmation, grant: prepared.record } }
+    return following({ change, answer: { confirmation, grant: prepared.record } }, confirmation, now)
+  }
+
+  /** With what it does to the streaks of its session and its requester. */
+  async function following<T>(
+    proposal: Proposal<T> & { change: Change },
+    confirmation: Confirmation,
+    now: number,
+  ): Promise<Proposal<T>> {
+    const { writes, events, release } = await breaker.after(confirmation, now)
+    proposal.change.writes.push(...writes)
+    proposal.change.events.push(...events)
+    return { ...proposal, release }
   }
 
   function remembered(found: Confirmation, asked: Remember, by: Actor, now: number): Remembered {
@@ -194,6 +213,7 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       rule: (found, now) => claim(found, digest, now, reportMs),
       // A requester that comes back after the act must not act again.
       isStill: ({ execution }) => execution?.state === 'claimed',
+      needsSession: true,
       about: digest === null ? {} : { presented_digest: digest },
       message: null,
     })
@@ -204,14 +224,22 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
       fingerprint: actFingerprint('report', act.id, { outcome, message }),
       rule: (found, now) => report(found, outcome, message, now),
       isStill: () => true,
+      needsSession: false,
       about: {},
       message,
     })
   }
 
-  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, about, message }: Deed) {
+  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, needsSession, about, message }: Deed) {
     return own<Acted>(id, caller, via, async (found, now) => {
       const actor = actorOf(caller, found.requester)
+      const { action, digest, share, sessionKey } = found
+      const no = (refusal: Refusal): Proposal<Acted> => {
+        const attempt = { actor, at: now, via, confirmationId: id }
+        return { answer: refusal, rejected: rejection(refusal, attempt, { action, digest, ...about }) }
+      }
+      const session = needsSession && sessionKey !== '' ? await store.sessions.get(share, sessionKey) : undefined
+      if (session?.suspension != null) return no(suspended(session.suspension))
       const sent = key === null ? undefined : await store.idempotency.get(actor, key)
       if (sent !== undefined) {
         if (sent.fingerprint !== fingerprint) return { answer: keyReused(sent.confirmationId) }
@@ -221,13 +249,12 @@ export function createDecide({ desk, present, grants, hide, openMode, approvalMs
         if (isStill(confirmation)) return { answer: { confirmation, isReplay: true } }
       }
       const confirmation = rule(found, now)
-      if (isRefusal(confirmation)) {
-        const { action, digest } = found
-        const attempt = { actor, at: now, via, confirmationId: id }
-        return { answer: confirmation, rejected: rejection(confirmation, attempt, { action, digest, ...about }) }
-      }
+      if (isRefusal(confirmation)) return no(confirmation)
       const executed = replaceInTime(found, confirmation, audit.executed(confirmation, { actor, at: now, via }), now)
       const change = charging(executed, found, message, key)
+      if (needsSession && sessionKey !== '') {
+        change.requires = [...(change.requires ?? []), { kind: 'not_suspended', requester: share, sessionKey }]
+      }
       if (key !== null) {
         change.writes.push({
           kind: 'idempotency',

@@ -11,9 +11,12 @@ import type { Governing, Policy, Rate } from '../policy/policy.js'
 import type { ShareName } from '../policy/share.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Requirement, Store, Unmet } from '../store/store.js'
+import { noStreak, type Streak } from '../sessions/breaker.js'
+import { type SessionState, type Suspension, trusts } from '../sessions/session.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { diskShareOf } from './disk-share.js'
 import type { Grants } from './grants.js'
+import type { Use } from './runs.js'
 import { type Proposal, rejection } from './settle.js'
 
 export interface GateDeps {
@@ -35,6 +38,8 @@ export interface Candidate extends Governing {
   submission: Submission
   by: Requester
   held: Pending
+  /** Of its session; null without one. */
+  use: Use | null
   via: Via
   /** How much it writes. */
   bytes: number
@@ -47,6 +52,8 @@ export interface Submitted {
   confirmation: Confirmation
   /** This was asked before, with the same key. */
   isReplay: boolean
+  /** How its session stands; null without one. */
+  session: SessionState | null
 }
 
 /** What the submissions of one change have taken so far, and what is known of what others have. */
@@ -92,6 +99,24 @@ export function createGates(deps: GateDeps): Gate[] {
     answer: ({ submission: { action } }) => (policy().isUnclear(action) ? { answer: unclear(action) } : null),
   }
 
+  /** Before all that costs: who is suspended or has to wait gets nothing. */
+  const session: Gate = {
+    name: 'session',
+    async answer(one) {
+      const { use, held, by } = one
+      const { share, createdAt: now } = held
+      const { suspension, streak } = use?.session ?? { suspension: null, streak: noStreak }
+      if (suspension !== null) return refused(one, suspended(suspension), null)
+      if (streak.waitsUntil > now) return refused(one, mustWait('This session', streak, now), null)
+      if (!isVerified(by)) return null
+      const own = await store.sessions.get(share, '')
+      if (own === undefined || own.streak.waitsUntil <= now) return null
+      return refused(one, mustWait(textOf(by), own.streak, now), null)
+    },
+    requires: ({ held: { share }, by }) =>
+      isVerified(by) ? [{ kind: 'not_waiting', requester: share, sessionKey: '' }] : [],
+  }
+
   /** Before the whitelist: what passes there is written, too. */
   const disk: Gate = {
     name: 'disk',
@@ -111,22 +136,13 @@ export function createGates(deps: GateDeps): Gate[] {
 
   async function refuseDisk(one: Candidate, share: string, bytes: number): Promise<Proposal<Submitted>> {
     const { resetMs } = await store.disk.peek(share, one.held.createdAt, diskLimitBytes, bytes)
-    const seconds = toSeconds(resetMs)
-    const whose = isVerified(one.by) ? `${textOf(one.by)} has` : 'All together have'
-    const sentence =
-      `${whose} written what may be written in a day (${diskLimitBytes / 1024 / 1024} MiB); there is room for this ` +
-      `in ${seconds} s.`
-    return refused(
-      one,
-      refuse('disk_limited', sentence, { share: 'disk' satisfies ShareName, retry_after_seconds: seconds }),
-      null,
-    )
+    return refused(one, diskLimited(one.by, diskLimitBytes, resetMs), null)
   }
 
   const whitelist: Gate = {
     name: 'whitelist',
     async answer(one, { uses }) {
-      const { submission, by, terms, held } = one
+      const { submission, by, terms, held, use } = one
       // The rule wants a person every time.
       if (!terms.mayWhitelist) return null
       const { action, sessionKey, requester, details } = submission
@@ -134,7 +150,11 @@ export function createGates(deps: GateDeps): Gate[] {
       if (found.length === 0) return null
       const mayDecide = (name: string) =>
         (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-      const counting = found.filter((grant) => grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)))
+      const isTrusted = ({ sessionKey, givenAt }: Grant) =>
+        sessionKey === null || (use !== null && trusts(use.session, use.isDue, givenAt))
+      const counting = found.filter(
+        (grant) => isTrusted(grant) && grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)),
+      )
       const left = uses.size === 0 ? counting : counting.map((grant) => withUses(grant, uses))
       const grant = findCover(left, submission, held.createdAt)
       return grant === undefined ? null : cover(one, grant)
@@ -156,7 +176,7 @@ export function createGates(deps: GateDeps): Gate[] {
         events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
         requires: grant.expiresAt === null ? [] : [{ kind: 'before', at: grant.expiresAt }],
       },
-      answer: { confirmation, isReplay: false },
+      answer: { confirmation, isReplay: false, session: null },
     }
   }
 
@@ -177,7 +197,7 @@ export function createGates(deps: GateDeps): Gate[] {
     if (pending === undefined) return null
     return {
       change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
-      answer: { confirmation: pending, isReplay: false },
+      answer: { confirmation: pending, isReplay: false, session: null },
     }
   }
 
@@ -246,7 +266,7 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  return [callback, unclearName, disk, whitelist, merge, deniedBefore, openLimit, rate]
+  return [callback, unclearName, session, disk, whitelist, merge, deniedBefore, openLimit, rate]
 }
 
 /** Takes slots and limits nothing: a rule that comes to limit them finds what was taken before. */
@@ -315,6 +335,31 @@ function tooMany(resetMs: number, { max, windowMs }: RateLimit, requester: strin
     window_seconds: windowMs / 1000,
     retry_after_seconds: seconds,
   })
+}
+
+export function diskLimited(by: Requester, limitBytes: number, resetMs: number): Refusal {
+  const seconds = toSeconds(resetMs)
+  const whose = isVerified(by) ? `${textOf(by)} has` : 'All together have'
+  const sentence =
+    `${whose} written what may be written in a day (${limitBytes / 1024 / 1024} MiB); there is room for this ` +
+    `in ${seconds} s.`
+  return refuse('disk_limited', sentence, { share: 'disk' satisfies ShareName, retry_after_seconds: seconds })
+}
+
+export function suspended({ by, reason }: Suspension): Refusal {
+  const because = reason === null ? '' : `, because: ${reason}`
+  const sentence =
+    `This session was suspended by ${by}${because}. Nothing is taken from it until an operator resumes or resets it; ` +
+    'tell the person you work for, and stop.'
+  return refuse('session_suspended', sentence, { reason })
+}
+
+function mustWait(who: string, { failures, waitsUntil }: Streak, now: number): Refusal {
+  const seconds = toSeconds(waitsUntil - now)
+  const sentence =
+    `${who} had ${failures} requests in a row denied or expired, and has to wait ${seconds} s. Do not repeat them ` +
+    'then: ask the person you work for what to do.'
+  return refuse('circuit_open', sentence, { share: 'streak' satisfies ShareName, retry_after_seconds: seconds })
 }
 
 /** As a wait: never none. */

@@ -18,6 +18,7 @@ import {
   maxExactDetails,
   type Scope,
 } from '../whitelist/grant.js'
+import { maxSessionGrants } from './runs.js'
 import { type Authority, type Desk, type Proposal, rejection, settle } from './settle.js'
 
 export interface GrantRequest extends Scope {
@@ -54,7 +55,9 @@ export function createGrants(
       if ('answer' in prepared) return prepared
       const { record, standing, writes } = prepared
       const answer = { grant: record, created: record.id !== standing?.id }
-      if (standing !== undefined && !answer.created && isSameTerms(standing, record)) return { answer }
+      // Given again, one for a session counts from now on: a rotation may have ended what was given before.
+      const isSame = standing !== undefined && asked.sessionKey === null && isSameTerms(standing, record)
+      if (isSame && !answer.created) return { answer }
       return { answer, change: { writes, events: [audit.granted(record, now, via)] } satisfies Change }
     }
     return settle<{ grant: Grant; created: boolean }>(desk, asked.authority, propose)
@@ -113,6 +116,11 @@ export function createGrants(
     if (alike.length >= maxAlike && !alike.some((one) => isSameScope(one, scope))) {
       const sentence = `There are ${alike.length} entries for '${action}' that differ in nothing but requester and conditions, which is as many as may be. Revoke one; GET /whitelist lists them.`
       // In a 409 the status is the state that stands.
+      return { answer: refuse('whitelist_full', sentence, confirmationId === null ? {} : { status: 'pending' }) }
+    }
+    const inSession = sessionKey === null ? [] : await store.grants.ofSession(sessionKey, now, maxSessionGrants)
+    if (inSession.length >= maxSessionGrants && !inSession.some((one) => isSameScope(one, scope))) {
+      const sentence = `There are ${inSession.length} entries for this session, which is as many as may be. Revoke one; GET /whitelist lists them.`
       return { answer: refuse('whitelist_full', sentence, confirmationId === null ? {} : { status: 'pending' }) }
     }
     const isOver = standing !== undefined && !doesCount(standing)

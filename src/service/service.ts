@@ -10,11 +10,13 @@ import type { Actor, Recipient, Voter } from '../core/actor.js'
 import type { ChannelName, Confirmation, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
+import type { SessionRules } from '../policy/reset.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
+import { createBreaker } from './breaker.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
 import { createKeyUses, type KeyUses } from './key-uses.js'
@@ -22,6 +24,9 @@ import { createLinks } from './links.js'
 import { createPeople, type People } from './people.js'
 import { createPresent } from './present.js'
 import { createRead, type Following, type Found, type WhenGone } from './read.js'
+import { createRotation } from './rotation.js'
+import { createRuns } from './runs.js'
+import { createSessions, type Sessions } from './sessions.js'
 import { keepEnded } from './setback.js'
 import type { Authority } from './settle.js'
 import { createSignIns, type SignIns } from './sign-ins.js'
@@ -34,13 +39,18 @@ import { createWatch } from './watch.js'
 /** The rules as they were read from a file, and what tells that file from another. */
 export interface LoadedRules {
   rules: Rule[]
+  /** Null: the file says nothing about them. */
+  sessions: SessionRules | null
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
+  newSessionId: () => string
+  /** By which days begin where no rule sets another. */
+  timeZone: string
   /** Whether it may be in open mode while there is no key. */
   mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
@@ -69,6 +79,8 @@ export interface Service {
   revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal>
   /** Live ones. A page may be short: what anyone gave counts in open mode alone. */
   listGrants(limit: number, after: Cursor | null): Promise<Page<Grant>>
+
+  sessions: Sessions
 
   // Reading: as of now, whether or not what time did is recorded yet.
   find(id: string, caller: Caller): Promise<Found | Refusal>
@@ -140,9 +152,9 @@ export interface Service {
 }
 
 export function createService(deps: ServiceDeps): Service {
-  const { store, clock, newId, rateLimit, chance } = deps
-  const defaults = { rate: { ...rateLimit, isPerRequester: true } }
-  let policy: Policy = createPolicy(deps.rules?.rules ?? null, defaults)
+  const { store, clock, newId, newSessionId, rateLimit, timeZone, chance } = deps
+  const defaults = { rate: { ...rateLimit, isPerRequester: true }, timeZone }
+  let policy: Policy = createPolicy(deps.rules?.rules ?? null, defaults, deps.rules?.sessions)
   const budget = createBudget(store, clock)
   const desk = { store, budget }
   const watch = createWatch(store, clock)
@@ -151,7 +163,11 @@ export function createService(deps: ServiceDeps): Service {
   const people = createPeople(desk, clock, chance, deps.mayBeOpen, keyUses.note)
   const { openMode } = people
   const { counted } = openMode
-  const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = createSweep(store, clock, counted)
+  const runs = createRuns(store, newSessionId, () => policy)
+  const breaker = createBreaker(() => policy, runs, newSessionId, () => ({ writes: [], events: [] }))
+  const rotation = createRotation(store, clock, runs)
+  const sweeping = createSweep(store, clock, counted, breaker)
+  const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = sweeping
   const grants = createGrants(desk, clock, newId, () => policy, openMode)
   const hide = createHide(clock, budget)
   const read = createRead({ store, clock, watch, present, hide, counted, settleOverdue })
@@ -165,8 +181,9 @@ export function createService(deps: ServiceDeps): Service {
   }
 
   return {
-    ...createSubmit({ ...deps, desk, grants, policy: () => policy }),
-    ...createDecide({ ...deps, desk, present, grants, hide, openMode }),
+    ...createSubmit({ ...deps, desk, runs, grants, policy: () => policy }),
+    ...createDecide({ ...deps, desk, present, grants, breaker, hide, openMode }),
+    sessions: createSessions({ ...deps, desk, runs, doesCount: grants.doesCount }),
     grant: grants.grant,
     revoke: grants.revoke,
     async listGrants(limit, after) {
@@ -196,6 +213,7 @@ export function createService(deps: ServiceDeps): Service {
     async start() {
       await startPeople()
       const expired = await startSweeping()
+      await rotation.start()
       if (deps.rules !== null) await recordRules(deps.rules)
       const { count } = await store.confirmations.countPending(clock.now())
       return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
@@ -203,12 +221,14 @@ export function createService(deps: ServiceDeps): Service {
     startPeople,
     async stop() {
       await stopSweeping()
+      await rotation.stop()
       await keyUses.stop()
     },
     release: () => watch.stop(),
     async useRules(loaded) {
       await recordRules(loaded)
-      policy = createPolicy(loaded.rules, defaults)
+      policy = createPolicy(loaded.rules, defaults, loaded.sessions)
+      void rotation.refresh()
     },
     policy: () => policy,
     sweep,

@@ -17,6 +17,8 @@ export interface Proposal<T> {
   change?: Change | undefined
   /** What was refused and goes on record, after the change and within the budget of whoever was refused. */
   rejected?: audit.NewEvent[] | undefined
+  /** Called once the change is committed, or was not. */
+  release?: (() => void) | undefined
 }
 
 /** What a verb writes to: changes to the store, and refusals within the budget of whoever was refused. */
@@ -53,13 +55,13 @@ export async function settleFully<T>(
 ): Promise<{ answer: T | Refusal; committed: Committed | null }> {
   let unmet: Unmet | null = null
   for (let round = 0; round < maxRounds; round++) {
-    const { answer, change, rejected = [] } = await propose(unmet)
+    const { answer, change, rejected = [], release } = await propose(unmet)
     if (change === undefined) {
       const lasts = await budget.recordFor(authority, rejected)
       return { answer: lasts ? answer : noLonger(authority!), committed: null }
     }
     if (authority !== null) change.requires = [authority, ...(change.requires ?? [])]
-    const outcome = await store.commit(change)
+    const outcome = await store.commit(change).finally(release)
     unmet = null
     if (outcome === 'conflict') continue
     if (isCommitted(outcome)) {
@@ -118,6 +120,8 @@ const recorded: ReadonlySet<RefusalCode> = new Set([
   'denied_before',
   'too_many_open',
   'disk_limited',
+  'session_suspended',
+  'circuit_open',
   'digest_mismatch',
   'digest_required',
   'already_claimed',

@@ -3,16 +3,18 @@
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { shareOf, textOf } from '../core/actor.js'
+import type { Caution } from '../core/caution.js'
 import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
-import type { ChannelName, Submission, Via } from '../core/model.js'
+import type { ChannelName, Pending, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
-import type { Governing } from '../policy/policy.js'
+import type { Breaker, Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
-import type { Change, Requirement, Unmet, Write } from '../store/store.js'
+import { afterAsking, cautionIn, stateOf } from '../sessions/session.js'
+import type { Change, Committed, Requirement, Unmet, Write } from '../store/store.js'
 import {
   type Candidate,
   createGates,
@@ -25,12 +27,14 @@ import {
   type Submitted,
 } from './gates.js'
 import { keyReused } from './idempotency.js'
-import { type Authority, type Desk, type Proposal, settle, settleFully } from './settle.js'
+import { countIn, type Runs, type Use } from './runs.js'
+import { type Authority, type Desk, type Proposal, settleFully } from './settle.js'
 
 export type { Submitted } from './gates.js'
 
 export interface SubmitDeps extends GateDeps {
   desk: Desk
+  runs: Runs
   clock: Clock
   newId: () => string
   /** The channel that is told first. */
@@ -60,33 +64,48 @@ interface Ruled extends Governing {
 interface Plan extends GatePlan {
   /** By requester and Idempotency-Key. */
   records: Map<string, { fingerprint: string; submitted: Submitted }>
+  /** By requester and session key. */
+  sessions: Map<string, Use>
+  /** What is counted in sessions, in the order of the requirements: with whose answer each begins. */
+  counted: Counted[]
+}
+
+/** The answers to submissions of one session, in order: once that is committed, they are told how many there are. */
+interface Counted {
+  use: Use
+  breaker: Breaker
+  answers: Submitted[]
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { desk, store, clock, newId, policy, firstChannel } = deps
+  const { desk, store, clock, newId, policy, firstChannel, runs } = deps
   const gates = createGates(deps)
 
   /** `rate` is how the limit per action stands. */
   async function submit(asked: Asked, via: Via): Promise<(Submitted & { rate: Quota & RateLimit }) | Refusal> {
     const ruled = rule(asked)
     const known = createKnown()
+    let planned = createPlan(known, null)
     const { answer, committed } = await settleFully<Submitted>(desk, asked.authority, (unmet) => {
       if (unmet === null) ruled.id = null
-      if (unmet === null && ruled.key === null) return propose(ruled, via, emptyPlan)
-      return plan(ruled, via, createPlan(known, unmet))
+      planned = createPlan(known, unmet)
+      return plan(ruled, via, planned)
     })
     if (isRefusal(answer)) return answer
+    tellCounts(planned, committed)
+    if (answer.isReplay) answer.session = await peekSession(ruled)
     const { max, windowMs } = ruled.limits.rate
     const { remaining, resetMs } = committed?.quotas[0] ?? (await peek(ruled))
-    return { confirmation: answer.confirmation, isReplay: answer.isReplay, rate: { max, windowMs, remaining, resetMs } }
+    return { ...answer, rate: { max, windowMs, remaining, resetMs } }
   }
 
   /** Each is judged by itself; what comes of them is one commit. */
-  function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
+  async function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
     const everything = all.map(rule)
     const known = createKnown()
-    return settle(desk, all[0]!.authority, async (unmet) => {
-      const planned = createPlan(known, unmet)
+    let planned = createPlan(known, null)
+    const { answer, committed } = await settleFully<(Submitted | Refusal)[]>(desk, all[0]!.authority, async (unmet) => {
+      planned = createPlan(known, unmet)
       if (unmet === null) for (const ruled of everything) ruled.id = null
       const proposals: Proposal<Submitted>[] = []
       for (const ruled of everything) proposals.push(await plan(ruled, via, planned))
@@ -94,6 +113,12 @@ export function createSubmit(deps: SubmitDeps) {
       const rejected = proposals.flatMap((one) => one.rejected ?? [])
       return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])), rejected }
     })
+    if (isRefusal(answer)) return answer
+    tellCounts(planned, committed)
+    for (const [index, one] of answer.entries()) {
+      if (!isRefusal(one) && one.isReplay) one.session = await peekSession(everything[index]!)
+    }
+    return answer
   }
 
   function rule({ submission: asked, key, by }: Asked): Ruled {
@@ -115,7 +140,7 @@ export function createSubmit(deps: SubmitDeps) {
     if (earlier !== undefined) {
       const { confirmation } = earlier.submitted
       const isSame = earlier.fingerprint === fingerprint
-      return { answer: isSame ? { confirmation, isReplay: true } : keyReused(confirmation.id) }
+      return { answer: isSame ? { confirmation, isReplay: true, session: null } : keyReused(confirmation.id) }
     }
     const proposal = note(await propose(ruled, via, planned), planned)
     const { answer, change } = proposal
@@ -133,24 +158,45 @@ export function createSubmit(deps: SubmitDeps) {
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { submission, by, terms, limits } = ruled
     const now = clock.now()
-    const held = hold(submission, (ruled.id ??= newId()), now, terms, shareOf(by))
-    const one: Candidate = { submission, by, terms, limits, held, via, bytes: bytesOf(submission, ruled.key) }
+    const share = shareOf(by)
+    const use = submission.sessionKey === '' ? null : await useOf(share, submission.sessionKey, now, planned)
+    const held = hold(submission, (ruled.id ??= newId()), now, terms, share)
+    if (use !== null) inSession(held, use, ruled)
+    const bytes = bytesOf(submission, ruled.key) + (use === null || isCounted(use, planned) ? 0 : use.bytes)
+    const one: Candidate = { submission, by, terms, limits, held, use, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)
       const proposal = answered instanceof Promise ? await answered : answered
-      if (proposal !== null) return isRefusal(proposal.answer) ? proposal : requiring(proposal, requires)
+      if (proposal !== null)
+        return isRefusal(proposal.answer) ? proposal : counting(requiring(proposal, requires), one, planned, false)
       if (gate.requires !== undefined) requires.push(...gate.requires(one, planned))
     }
     const notice = announce(held, firstChannel, now)
-    return {
+    const proposal: Proposal<Submitted> = {
       change: {
         writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
         events: [audit.submitted(held, by, via), ...notice.events],
         requires,
       },
-      answer: { confirmation: held, isReplay: false },
+      answer: { confirmation: held, isReplay: false, session: null },
     }
+    return counting(proposal, one, planned, true)
+  }
+
+  /** All of one change that are in the same session use it together. */
+  async function useOf(share: string, sessionKey: string, now: number, { sessions: known }: Plan): Promise<Use> {
+    const name = `${share}\0${sessionKey}`
+    const use = known.get(name) ?? (await runs.use(share, sessionKey, now))
+    known.set(name, use)
+    return use
+  }
+
+  /** How its session stands, for one that is not counted in it. */
+  async function peekSession({ submission: { sessionKey }, by, limits }: Ruled): Promise<Submitted['session']> {
+    if (sessionKey === '') return null
+    const { run, ...session } = await runs.find(shareOf(by), sessionKey)
+    return run === null ? null : stateOf({ ...session, run }, runs.ruleOf(sessionKey), run.messages, null, limits.breaker)
   }
 
   function peek({ submission, by, limits }: Ruled): Promise<Quota> {
@@ -165,10 +211,56 @@ export function createSubmit(deps: SubmitDeps) {
     const record = await store.idempotency.get(caller, key)
     const confirmation = record && (await store.confirmations.get(record.confirmationId))
     if (record === undefined || confirmation === undefined) return undefined
-    return { fingerprint: record.fingerprint, submitted: { confirmation, isReplay: true } }
+    return { fingerprint: record.fingerprint, submitted: { confirmation, isReplay: true, session: null } }
   }
 
   return { submit, submitAll }
+}
+
+/** The request belongs to the session's run, and says what is odd about that. */
+function inSession(held: Pending, { session }: Use, { limits: { breaker } }: Ruled): void {
+  const caution: Caution | null = cautionIn(session, held, breaker)
+  held.sessionId = session.run.id
+  held.caution = caution
+}
+
+/** Whether another of the same change has begun it, rotated it, and so on. */
+function isCounted(use: Use, { counted }: Plan): boolean {
+  return counted.some((one) => one.use === use)
+}
+
+/** It counts in its session, with whatever has to be written of that first. `isAsking`: a person is asked. */
+function counting(
+  proposal: Proposal<Submitted>,
+  { use, held, limits }: Candidate,
+  planned: Plan,
+  isAsking: boolean,
+): Proposal<Submitted> {
+  const { change, answer } = proposal
+  if (use === null || change === undefined || isRefusal(answer)) return proposal
+  const known = planned.counted.find((one) => one.use === use)
+  if (known !== undefined) known.answers.push(answer)
+  else planned.counted.push({ use, breaker: limits.breaker, answers: [answer] })
+  const [writes, events, requires] = known === undefined ? [use.writes, use.events, use.requires] : [[], [], []]
+  const asks = isAsking ? [{ action: held.action, digest: held.digest }] : []
+  if (isAsking) use.session.fixation = afterAsking(use.session.fixation, held)
+  change.writes.unshift(...writes)
+  change.events.unshift(...events)
+  const count = countIn(use, { messages: 1, submissions: 1, asks }, held.createdAt)
+  change.requires = [...requires, ...(change.requires ?? []), count]
+  return proposal
+}
+
+/** Once it is known how many messages the sessions have. */
+function tellCounts({ counted }: Plan, committed: Committed | null): void {
+  if (committed === null) return
+  for (const [index, { use, breaker, answers }] of counted.entries()) {
+    const last = committed.counts[index]!
+    answers.forEach((answer, place) => {
+      const count = last - (answers.length - 1 - place)
+      answer.session = stateOf(use.session, use.rule, count, use.reset, breaker)
+    })
+  }
 }
 
 /** What the gates before it have asked for. */
@@ -209,7 +301,19 @@ function addUp(all: Requirement[]): Requirement[] {
   const requires: Requirement[] = []
   const latest = new Map<string, Requirement & { kind: 'slot' }>()
   const disks = new Map<string, Requirement & { kind: 'disk' }>()
+  const counts = new Map<string, Requirement & { kind: 'count' }>()
   for (const one of all) {
+    if (one.kind === 'count') {
+      const name = `${one.requester}\0${one.sessionKey}`
+      const before = counts.get(name)
+      if (before === undefined) counts.set(name, { ...one })
+      else {
+        before.messages += one.messages
+        before.submissions += one.submissions
+        before.asks = [...before.asks, ...one.asks]
+      }
+      continue
+    }
     if (one.kind === 'disk') {
       const disk = disks.get(one.share)
       disks.set(one.share, { ...one, bytes: one.bytes + (disk?.bytes ?? 0) })
@@ -224,7 +328,7 @@ function addUp(all: Requirement[]): Requirement[] {
       requires.push(slot)
     }
   }
-  requires.push(...disks.values())
+  requires.push(...disks.values(), ...counts.values())
   return requires
 }
 
@@ -234,11 +338,9 @@ function createKnown(): Known {
 
 function createPlan(known: Known, unmet: Unmet | null): Plan {
   if (unmet !== null) learn(known, unmet)
-  return { uses: new Map(), slots: new Map(), disk: new Map(), held: [], records: new Map(), known }
+  const taken = { uses: new Map(), slots: new Map(), disk: new Map(), held: [] }
+  return { ...taken, records: new Map(), sessions: new Map(), counted: [], known }
 }
-
-/** For one alone, of which nothing is known yet and which leaves nothing behind for others. */
-const emptyPlan: Plan = createPlan(createKnown(), null)
 
 /** What was asked for, whatever the rules make of it: they may change before it is asked again. */
 function asAsked({ submission, askedSeconds }: Ruled): Submission {

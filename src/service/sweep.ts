@@ -3,14 +3,21 @@ import * as audit from '../audit/event.js'
 import { type Clock, createAlarm } from '../clock.js'
 import { overdueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
-import { isCommitted, type Store, StoreUnavailable } from '../store/store.js'
+import { type Change, isCommitted, type Store, StoreUnavailable } from '../store/store.js'
+import type { CircuitBreaker } from './breaker.js'
 import { replace } from './settle.js'
 
 const batch = 500
 const retryMs = 1000
+const nothing = { writes: [], events: [], release() {} }
 
 /** `counted` leaves what counts of it now. */
-export function createSweep(store: Store, clock: Clock, counted: (confirmation: Confirmation) => Confirmation) {
+export function createSweep(
+  store: Store,
+  clock: Clock,
+  counted: (confirmation: Confirmation) => Confirmation,
+  breaker: CircuitBreaker,
+) {
   let sweeping: Promise<number> | null = null
 
   const alarm = createAlarm(clock, async () => {
@@ -56,12 +63,18 @@ export function createSweep(store: Store, clock: Clock, counted: (confirmation: 
     for (;;) {
       const found = await find(batch)
       const now = clock.now()
-      const changes = found.flatMap((one) => {
+      const changes: { one: Confirmation; change: Change; release: () => void }[] = []
+      for (const one of found) {
         const record = overdueAt(counted(one), now)
-        return record === null ? [] : [{ one, change: replace(one, record, audit.overdue(record, now), now) }]
-      })
+        if (record === null) continue
+        const change = replace(one, record, audit.overdue(record, now), now)
+        const { writes, events, release } = record.execution === null ? await breaker.after(record, now) : nothing
+        change.writes.push(...writes)
+        change.events.push(...events)
+        changes.push({ one, change, release })
+      }
       if (changes.length === 0) return expired
-      const results = await Promise.all(changes.map(({ change }) => store.commit(change)))
+      const results = await Promise.all(changes.map(({ change, release }) => store.commit(change).finally(release)))
       expired += results.filter((result, i) => isCommitted(result) && changes[i]!.one.resolution === null).length
     }
   }

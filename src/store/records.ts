@@ -6,6 +6,7 @@ import type { Person } from '../access/person.js'
 import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { NewEvent, RecordedEvent } from '../audit/event.js'
 import { type Actor, type ActorKind, isVerified, readActor, textOf } from '../core/actor.js'
+import type { Caution } from '../core/caution.js'
 import { dueAt } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
@@ -25,8 +26,10 @@ import {
   type Via,
   type Vote,
 } from '../core/model.js'
+import { parseSessionKey } from '../sessions/key.js'
+import type { Due, Fixation, PastRun, Rotation, RotationReason, Session, Suspension } from '../sessions/session.js'
 import type { Grant } from '../whitelist/grant.js'
-import { changing, describe, fixed, found } from './table.js'
+import { changing, describe, fixed, found, type SqlValue } from './table.js'
 
 export const confirmations = describe<Confirmation>()({
   name: 'confirmations',
@@ -43,6 +46,8 @@ export const confirmations = describe<Confirmation>()({
     deadline: fixed((c) => c.deadline),
     digest: fixed((c) => c.digest),
     share: fixed((c) => c.share),
+    session_id: fixed((c) => c.sessionId),
+    caution: fixed((c) => (c.caution === null ? null : JSON.stringify(c.caution))),
     callback_url: fixed((c) => c.callbackUrl),
     requested_as: fixed((c) => c.requestedAs),
     on_behalf_of: fixed((c) => c.onBehalfOf),
@@ -81,6 +86,8 @@ export const confirmations = describe<Confirmation>()({
     deadline: row.deadline,
     digest: row.digest,
     share: row.share,
+    sessionId: row.session_id,
+    caution: row.caution === null ? null : (JSON.parse(row.caution) as Caution),
     callbackUrl: row.callback_url,
     requestedAs: row.requested_as,
     onBehalfOf: row.on_behalf_of,
@@ -199,6 +206,7 @@ export const grants = describe<Grant>()({
     granted_by: changing((g) => textOf(g.grantedBy)),
     granted_by_kind: changing((g) => g.grantedBy.kind),
     created_at: changing((g) => g.createdAt),
+    given_at: changing((g) => g.givenAt),
     revoked_at: changing((g) => g.revokedAt),
     // Counted by `use` alone. Another id is another grant, which begins anew.
     uses: changing(
@@ -220,6 +228,7 @@ export const grants = describe<Grant>()({
     reason: row.reason,
     grantedBy: readActor(row.granted_by_kind, row.granted_by),
     createdAt: row.created_at,
+    givenAt: row.given_at,
     revokedAt: row.revoked_at,
     uses: row.uses,
   }),
@@ -396,6 +405,126 @@ export const signInLinks = describe<SignInLink>()({
   }),
 })
 
+/** What a run has is the same run's own: see `count` in store.ts. */
+const ofSameRun = (column: string, value: (session: Session) => SqlValue) =>
+  changing(
+    value,
+    `CASE WHEN run_id IS ? THEN ${column} ELSE ? END`,
+    (session: Session) => [session.run?.id ?? null, value(session)],
+  )
+/** Counted there, too; a write only ever ends it. */
+const untilCleared = (column: string, value: (fixation: Fixation) => SqlValue) =>
+  changing(
+    ({ fixation }: Session) => (fixation === null ? null : value(fixation)),
+    `CASE WHEN ? THEN NULL ELSE ${column} END`,
+    ({ fixation }: Session) => (fixation === null ? 1 : 0),
+  )
+
+export const sessions = describe<Session>()({
+  name: 'sessions',
+  key: ['requester', 'session_key'],
+  columns: {
+    requester: fixed((s) => s.requester),
+    session_key: fixed((s) => s.key),
+    platform: fixed((s) => parseSessionKey(s.key)?.platform ?? null),
+    version: changing((s) => s.version),
+    run_created_at: ofSameRun('run_created_at', (s) => s.run?.createdAt ?? null),
+    last_active_at: ofSameRun('last_active_at', (s) => s.run?.lastActiveAt ?? null),
+    messages: ofSameRun('messages', (s) => s.run?.messages ?? 0),
+    submissions: ofSameRun('submissions', (s) => s.run?.submissions ?? 0),
+    run_id: changing((s) => s.run?.id ?? null),
+    trusted_from: changing((s) => s.trustedFrom),
+    due_at: changing((s) => s.due?.at ?? null),
+    due_reason: changing((s) => s.due?.reason ?? null),
+    due_to: changing((s) => s.due?.to ?? null),
+    reset_at: changing((s) => s.resetAt),
+    rotated_at: changing((s) => s.rotation?.at ?? null),
+    rotation_reason: changing((s) => s.rotation?.reason ?? null),
+    previous_id: changing((s) => s.rotation?.previousId ?? null),
+    is_told: changing((s) => (s.rotation?.isTold === false ? 0 : 1)),
+    suspended_at: changing((s) => s.suspension?.at ?? null),
+    suspended_by: changing((s) => s.suspension?.by ?? null),
+    suspended_reason: changing((s) => s.suspension?.reason ?? null),
+    failures: changing((s) => s.streak.failures),
+    steps: changing((s) => s.streak.steps),
+    stepped_at: changing((s) => s.streak.steppedAt),
+    waits_until: changing((s) => s.streak.waitsUntil),
+    fixed_action: untilCleared('fixed_action', (f) => f.action),
+    fixed_digest: untilCleared('fixed_digest', (f) => f.digest),
+    repeats: untilCleared('repeats', (f) => f.repeats),
+  },
+  toRecord: (row) => ({
+    requester: row.requester,
+    key: row.session_key,
+    version: row.version,
+    run:
+      row.run_id === null
+        ? null
+        : {
+            id: row.run_id,
+            createdAt: row.run_created_at as number,
+            lastActiveAt: row.last_active_at as number,
+            messages: row.messages as number,
+            submissions: row.submissions as number,
+          },
+    trustedFrom: row.trusted_from,
+    due: row.due_at === null ? null : ({ at: row.due_at, reason: row.due_reason, to: row.due_to } as Due),
+    resetAt: row.reset_at,
+    rotation:
+      row.rotated_at === null
+        ? null
+        : ({
+            at: row.rotated_at,
+            reason: row.rotation_reason,
+            previousId: row.previous_id,
+            isTold: row.is_told === 1,
+          } as Rotation),
+    suspension:
+      row.suspended_at === null
+        ? null
+        : ({ at: row.suspended_at, by: row.suspended_by, reason: row.suspended_reason } as Suspension),
+    streak: {
+      failures: row.failures,
+      steps: row.steps,
+      steppedAt: row.stepped_at,
+      waitsUntil: row.waits_until,
+    },
+    fixation:
+      row.fixed_action === null
+        ? null
+        : ({ action: row.fixed_action, digest: row.fixed_digest, repeats: row.repeats } as Fixation),
+  }),
+})
+
+/** Only ever added and removed. */
+export const runs = describe<PastRun>()({
+  name: 'session_runs',
+  key: ['id'],
+  columns: {
+    id: fixed((r) => r.id),
+    requester: fixed((r) => r.requester),
+    session_key: fixed((r) => r.key),
+    platform: fixed((r) => parseSessionKey(r.key)?.platform ?? null),
+    created_at: fixed((r) => r.createdAt),
+    last_active_at: fixed((r) => r.lastActiveAt),
+    messages: fixed((r) => r.messages),
+    submissions: fixed((r) => r.submissions),
+    ended_at: fixed((r) => r.endedAt),
+    reason: fixed((r) => r.reason as string),
+  },
+  toRecord: (row) => ({
+    id: row.id,
+    requester: row.requester,
+    key: row.session_key,
+    createdAt: row.created_at,
+    lastActiveAt: row.last_active_at,
+    messages: row.messages,
+    submissions: row.submissions,
+    endedAt: row.ended_at,
+    reason: row.reason as RotationReason,
+  }),
+})
+
 /** Which record a write of this kind is of. */
 export const tables = {
   confirmation: confirmations,
@@ -406,4 +535,6 @@ export const tables = {
   key: keys,
   link: links,
   sign_in_link: signInLinks,
+  session: sessions,
+  run: runs,
 } as const

@@ -15,6 +15,7 @@ import type {
   Status,
 } from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
+import type { PastRun, Session } from '../sessions/session.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
 /** `expect` is the version the writer has seen; if the stored one differs, the whole change is a conflict. */
@@ -32,6 +33,12 @@ export type Write =
   | { kind: 'sign_in_link'; expect: number | 'absent'; record: SignInLink }
   /** Only ever added; a conflict if the caller has used the key before. */
   | { kind: 'idempotency'; record: IdempotencyRecord }
+  /** Keyed by requester and session key. What a run has is counted by `count` alone: a write keeps that of the same run. */
+  | { kind: 'session'; expect: number | 'absent'; record: Session }
+  /** A session id that was rotated away. */
+  | { kind: 'run'; expect: 'absent'; record: PastRun }
+  /** One of those comes back; a conflict if it is not there. */
+  | { kind: 'run_back'; id: string }
 
 /** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
 export type Requirement =
@@ -47,8 +54,32 @@ export type Requirement =
   | { kind: 'disk'; share: string; max: number; bytes: number }
   /** The requester has fewer pending confirmations than this. */
   | { kind: 'fewer_open'; requester: string; below: number }
+  /**
+   * The session stands at this version, and its run has fewer messages than this: so many more are counted with the change. No
+   * version: the same change writes it.
+   */
+  | ({ kind: 'count'; version: number | null } & Counting)
+  /** The run of a session has exactly so many. */
+  | { kind: 'counted'; requester: string; sessionKey: string; messages: number; submissions: number }
+  /** Neither is the session suspended, nor has it to wait. */
+  | { kind: 'not_suspended' | 'not_waiting'; requester: string; sessionKey: string }
   /** The requester has no pending confirmation of the same digest and description. */
   | { kind: 'nothing_alike'; requester: string; digest: string; description: string }
+
+/** What goes on in a session. */
+export interface Counting {
+  requester: string
+  sessionKey: string
+  /** Of messages. */
+  below: number
+  messages: number
+  submissions: number
+  at: number
+  /** When time alone makes the session due from now on. */
+  resetAt: number | null
+  /** What a person is asked for, for the count of the same action with other details. */
+  asks: { action: string; digest: string }[]
+}
 
 /** What happens together or not at all. There is no change without an event. */
 export interface Change {
@@ -62,6 +93,8 @@ export interface Committed {
   events: AuditEvent[]
   /** For each slot that the change required, in order: the quota, now that it is taken. */
   quotas: Quota[]
+  /** For each `count`, in order: how many messages the run has now. */
+  counts: number[]
 }
 
 /** What changes that were committed together have changed, as references: a follower reads the records it needs. */
@@ -77,6 +110,8 @@ export interface Commits {
 export type Reference =
   | { kind: 'confirmation' | 'grant' | 'person' | 'key' | 'link' | 'sign_in_link'; id: string }
   | { kind: 'delivery'; id: string; channel: ChannelName }
+  /** By its key. */
+  | { kind: 'session'; id: string; requester: string }
 
 /** The first of the change's own requirements that did not hold; for a slot or the disk, what is left of it. */
 export interface Unmet {
@@ -110,6 +145,8 @@ export interface ConfirmationFilter {
 
 export interface ConfirmationBrief {
   requester: string
+  share: string
+  sessionKey: string
   isResolved: boolean
   createdAt: number
   deadline: number
@@ -193,6 +230,7 @@ export interface Store {
   follow(listener: (commits: Commits) => void): () => void
 
   confirmations: Confirmations
+  sessions: Sessions
   grants: Grants
   deliveries: Deliveries
   events: Events
@@ -266,8 +304,47 @@ export interface Confirmations {
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>
+  /** What is pending, or approved and may still be acted on, in a session; without what may be large. */
+  openIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
+  /** The last that ended in a session, the latest first; without details. */
+  endedIn(share: string, sessionKey: string, limit: number): Promise<Resolved[]>
+  /** Whether one of the session was pending or claimed at `at` and is so still at `now`. */
+  isHolding(share: string, sessionKey: string, at: number, now: number): Promise<boolean>
   /** The latest denial of what has this digest, if it is from after `since`. */
   lastDenied(digest: string, since: number): Promise<Refused | undefined>
+}
+
+export interface SessionFilter {
+  requester?: string | undefined
+  platform?: string | undefined
+  isSuspended?: boolean | undefined
+  /** Active since then. */
+  activeSince?: number | undefined
+}
+
+export interface Sessions {
+  get(requester: string, key: string): Promise<Session | undefined>
+  /** Those of all requesters that have a run, at most so many. */
+  ofKey(key: string, limit: number): Promise<Session[]>
+  /** Those that have a run, the latest active first. */
+  list(filter: SessionFilter, limit: number, after: Cursor | null): Promise<Page<Session>>
+  /** Earlier runs of a session, the latest ended first. */
+  past(requester: string, key: string, limit: number): Promise<PastRun[]>
+  pastRun(id: string): Promise<PastRun | undefined>
+  /** Those that time alone has made due at `now`, the longest due first, as `resetAt` says. */
+  due(now: number, limit: number): Promise<Session[]>
+  nextDue(): Promise<number | undefined>
+  /** Those that are recorded as due and have not rotated, after this one. */
+  held(after: Pick<Session, 'requester' | 'key'> | null, limit: number): Promise<Session[]>
+  /** All that have a run with messages, in no order, after this one: to set `resetAt` anew. */
+  walk(after: Pick<Session, 'requester' | 'key'> | null, limit: number): Promise<Session[]>
+  /**
+   * Counts messages, if the session stands at this version: answers how many there are then, or null. Atomic. It changes
+   * nothing that is decided, so there is no event, and followers are not told.
+   */
+  count(counting: Counting & { version: number }): Promise<number | null>
+  /** Sets `resetAt` of those that stand at this version. Likewise. */
+  setReset(all: Pick<Session, 'requester' | 'key' | 'version' | 'resetAt'>[]): Promise<void>
 }
 
 export interface Grants {
@@ -281,6 +358,8 @@ export interface Grants {
   covering(action: string, sessionKey: string, details: string | null, now: number): Promise<Grant[]>
   /** Live grants, the newest first. */
   list(now: number, limit: number, after: Cursor | null): Promise<Page<Grant>>
+  /** The live grants for this session key, for whichever requester, at most so many. */
+  ofSession(sessionKey: string, now: number, limit: number): Promise<Grant[]>
 }
 
 export interface Deliveries {

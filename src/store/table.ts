@@ -5,9 +5,9 @@ export type SqlValue = string | number | null
 
 export interface Column<W, V extends SqlValue = SqlValue> {
   value: (record: W) => V
-  /** What an update sets it to, with a `?` for the value of `updateValue`; null: it is written once. */
+  /** What an update sets it to, with a `?` for each value of `updateValue`; null: it is written once. */
   update: string | null
-  updateValue: (record: W) => SqlValue
+  updateValue: (record: W) => SqlValue | SqlValue[]
   /** The expression that is read in place of it; null: it is stored. */
   found: string | null
 }
@@ -21,7 +21,7 @@ export function fixed<W, V extends SqlValue>(value: (record: W) => V): Column<W,
 export function changing<W, V extends SqlValue>(
   value: (record: W) => V,
   update = '?',
-  updateValue: (record: W) => SqlValue = value,
+  updateValue: (record: W) => SqlValue | SqlValue[] = value,
 ): Column<W, V> {
   return { value, update, updateValue, found: null }
 }
@@ -80,7 +80,7 @@ export function describe<W, R = W>() {
       insertValues: (record) => columns.map(({ value }) => value(record)),
       update: `UPDATE ${name} SET ${updated.map((column) => `${column} = ${description.columns[column]!.update!}`).join(', ')}
         WHERE ${whereKey}`,
-      updateValues: (record) => written.map((value) => value(record)),
+      updateValues: (record) => written.flatMap((value) => value(record)),
       whereKey,
       keyValues: (record) => key.map((column) => valueOf(column)(record)),
       keySize: key.length,

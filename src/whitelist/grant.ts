@@ -36,6 +36,8 @@ export interface Grant extends Scope, GrantTerms {
   version: number
   uses: number
   createdAt: number
+  /** When its terms were last set. What a session was given before it rotated covers nothing in it. */
+  givenAt: number
   revokedAt: number | null
 }
 
@@ -87,8 +89,8 @@ export function makeGrant(
   now: number,
 ): Grant {
   const version = (standing?.version ?? 0) + 1
-  if (standing !== undefined && isLive(standing, now)) return { ...standing, ...terms, version }
-  return { ...scope, ...terms, id, version, uses: 0, createdAt: now, revokedAt: null }
+  if (standing !== undefined && isLive(standing, now)) return { ...standing, ...terms, version, givenAt: now }
+  return { ...scope, ...terms, id, version, uses: 0, createdAt: now, givenAt: now, revokedAt: null }
 }
 
 export function isSameTerms(a: GrantTerms, b: GrantTerms): boolean {

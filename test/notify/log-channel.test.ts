@@ -46,7 +46,7 @@ t.test('where the description cannot be read any more, the line is still written
   )
   const data = { state: 'sent', attempts: 1, action: 'send_mail', requester: 'bot', digest: 'a'.repeat(64) } as const
   const event = { seq: 1, type: 'notified', at: 1, actor: system('outbox'), via: 'log', confirmationId: 'c1' } as const
-  tell({ writes: [], quotas: [], events: [{ ...event, data }] })
+  tell({ writes: [], quotas: [], counts: [], events: [{ ...event, data }] })
   await until(() => lines.length > 0)
   t.same(lines, [
     'confirmation needed, and no chat has taken the message: send_mail, asked by bot; see and decide it: http://pages/view/c1',

@@ -79,6 +79,7 @@ const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   uses: 0,
   reason: null,
   grantedBy: personActor('alice'),
+  givenAt: 1000,
   createdAt: 1000,
   revokedAt: null,
   ...fields,

@@ -25,6 +25,7 @@ const base: Grant = {
   uses: 0,
   reason: null,
   grantedBy: person('alice'),
+  givenAt: 0,
   createdAt: 0,
   revokedAt: null,
 }

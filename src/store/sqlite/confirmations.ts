@@ -53,8 +53,8 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       assertKnown(id)
       const row = sql.brief.get(id) as BriefRow | undefined
       if (row === undefined) return undefined
-      const { requester, status, createdAt, deadline, size } = row
-      return { requester, isResolved: status !== 'pending', createdAt, deadline, size }
+      const { status, ...brief } = row
+      return { ...brief, isResolved: status !== 'pending' }
     }),
 
     list: read((filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) => {
@@ -88,6 +88,18 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       first(sql.alike.get(requester, digest, description, now)),
     ),
     soonestDeadline: read((requester: string) => (sql.soonestDeadline.get(requester) as number | null) ?? undefined),
+    openIn: read((share: string, sessionKey: string, limit: number) => {
+      assertKnown(anyConfirmation)
+      return (sql.openIn.all(share, sessionKey, limit) as SqlValue[][]).map(toRecord)
+    }),
+    endedIn: read((share: string, sessionKey: string, limit: number) => {
+      assertKnown(anyConfirmation)
+      return (sql.endedIn.all(share, sessionKey, limit) as SqlValue[][]).map((row) => toRecord(row) as Resolved)
+    }),
+    isHolding: read((share: string, sessionKey: string, at: number, now: number) => {
+      assertKnown(anyConfirmation)
+      return sql.holding.get({ share, sessionKey, at, now }) !== undefined
+    }),
     lastDenied: read((digest: string, since: number) => {
       const found = first(sql.lastDenied.get(digest, since))
       return found?.status === 'denied' ? found : undefined
@@ -97,6 +109,8 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
 
 interface BriefRow {
   requester: string
+  share: string
+  sessionKey: string
   status: Status
   createdAt: number
   deadline: number
@@ -118,7 +132,7 @@ function prepare(db: Database.Database) {
       WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
-    brief: db.prepare(`SELECT requester, status, created_at AS createdAt, deadline,
+    brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
     byDeadline: byDeadline(columns),
     pendingBriefly: byDeadline(table.columns(briefly)),
@@ -152,6 +166,19 @@ function prepare(db: Database.Database) {
       .prepare(
         `SELECT min(deadline) FROM (SELECT deadline FROM confirmations INDEXED BY confirmations_alike
           WHERE status = 'pending' AND requester = ? LIMIT 100)`,
+      )
+      .pluck(),
+    openIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open
+      WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> '' ORDER BY created_at LIMIT ?`),
+    endedIn: rows(`SELECT ${table.columns({ ...inPassing, reason: 'reason' })}
+      FROM confirmations INDEXED BY confirmations_session_ended
+      WHERE share = ? AND session_key = ? AND resolved_at IS NOT NULL AND session_key <> ''
+      ORDER BY resolved_at DESC LIMIT ?`),
+    holding: db
+      .prepare(
+        `SELECT 1 FROM confirmations INDEXED BY confirmations_session_open
+        WHERE share = @share AND session_key = @sessionKey AND session_key <> '' AND due_at > @now AND created_at <= @at
+          AND (status = 'pending' OR (execution = 'claimed' AND claimed_at <= @at)) LIMIT 1`,
       )
       .pluck(),
     lastDenied: rows(`SELECT ${columns} FROM confirmations

@@ -25,6 +25,9 @@ export function readGrants(
     list: rows(`SELECT created_at, arrival, ${columns} FROM grants
       WHERE ${isLive} AND (expires_at IS NULL OR expires_at > @now) AND (created_at, arrival) < (@createdAt, @arrival)
       ORDER BY created_at DESC, arrival DESC LIMIT @limit`),
+    ofSession: rows(`SELECT ${columns} FROM grants INDEXED BY grants_session
+      WHERE session_key = ? AND scope = 'session' AND ${isLive} AND (expires_at IS NULL OR expires_at > ?)
+      ORDER BY arrival LIMIT ?`),
   }
   // Few actions ever have a grant, and every submission asks: the others are not looked up.
   const actionsWithGrants = new Set(db.prepare('SELECT DISTINCT action FROM grants').pluck().all() as string[])
@@ -41,6 +44,11 @@ export function readGrants(
       if (!actionsWithGrants.has(action)) return []
       const hash = details === null ? '' : hashOfDetails(canonical(JSON.parse(details)))
       return (sql.covering.all({ action, sessionKey, hash, now }) as SqlValue[][]).map((row) => table.read(row))
+    }),
+
+    ofSession: read((sessionKey: string, now: number, limit: number) => {
+      assertKnown(anyGrant)
+      return (sql.ofSession.all(sessionKey, now, limit) as SqlValue[][]).map((row) => table.read(row))
     }),
 
     list: read((now: number, limit: number, after: Cursor | null): Page<Grant> => {

@@ -516,4 +516,74 @@ export const migrations: readonly Migration[] = [
   UPDATE quota_slots
   SET kept_until = at + CASE WHEN quota GLOB 'action *' OR quota GLOB 'of *' THEN 31536000000 ELSE 3600000 END;
   `,
+  `
+  -- What one requester does under one session key, and its current run. A row without a key is about all of a requester's.
+  CREATE TABLE sessions (
+    arrival INTEGER PRIMARY KEY,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    platform TEXT,
+    version INTEGER NOT NULL,
+    run_id TEXT,
+    run_created_at INTEGER,
+    last_active_at INTEGER,
+    messages INTEGER NOT NULL,
+    submissions INTEGER NOT NULL,
+    trusted_from INTEGER NOT NULL,
+    due_at INTEGER,
+    due_reason TEXT,
+    due_to TEXT,
+    reset_at INTEGER,
+    rotated_at INTEGER,
+    rotation_reason TEXT,
+    previous_id TEXT,
+    is_told INTEGER NOT NULL,
+    suspended_at INTEGER,
+    suspended_by TEXT,
+    suspended_reason TEXT,
+    failures INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    stepped_at INTEGER NOT NULL,
+    waits_until INTEGER NOT NULL,
+    fixed_action TEXT,
+    fixed_digest TEXT,
+    repeats INTEGER,
+    UNIQUE (requester, session_key)
+  ) STRICT;
+  CREATE INDEX sessions_key ON sessions (session_key, requester) WHERE run_id IS NOT NULL;
+  CREATE INDEX sessions_active ON sessions (last_active_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX sessions_own ON sessions (requester, last_active_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX sessions_suspended ON sessions (last_active_at) WHERE suspended_at IS NOT NULL;
+  CREATE INDEX sessions_reset ON sessions (reset_at) WHERE reset_at IS NOT NULL;
+  CREATE INDEX sessions_held ON sessions (requester, session_key) WHERE due_at IS NOT NULL;
+
+  -- Session ids that were rotated away.
+  CREATE TABLE session_runs (
+    id TEXT NOT NULL PRIMARY KEY,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    platform TEXT,
+    created_at INTEGER NOT NULL,
+    last_active_at INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    submissions INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX session_runs_of ON session_runs (requester, session_key, ended_at);
+  CREATE INDEX session_runs_active ON session_runs (last_active_at);
+
+  -- To which run a request belongs, and what was odd about it.
+  ALTER TABLE confirmations ADD COLUMN session_id TEXT;
+  ALTER TABLE confirmations ADD COLUMN caution TEXT;
+  CREATE INDEX confirmations_session_open ON confirmations (share, session_key, created_at)
+    WHERE due_at IS NOT NULL AND session_key <> '';
+  CREATE INDEX confirmations_session_ended ON confirmations (share, session_key, resolved_at)
+    WHERE resolved_at IS NOT NULL AND session_key <> '';
+
+  -- When a whitelist entry was last given.
+  ALTER TABLE grants ADD COLUMN given_at INTEGER NOT NULL DEFAULT 0;
+  UPDATE grants SET given_at = created_at;
+  CREATE INDEX grants_session ON grants (session_key) WHERE scope = 'session' AND revoked_at IS NULL;
+  `,
 ]

@@ -41,6 +41,7 @@ import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
 import { countSlots, readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
+import { packCounting, readSessions, type ResetRow, sessionName } from './sessions.js'
 import type { Job, PackedChange, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
@@ -71,7 +72,7 @@ export function openSqliteStore(
   /** Records of which a failed commit may have written another state than can be read here. */
   const unknown = new Set<string>()
   const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown), now())
-  const { grants, deliveries, listKeyUses, signIn, ...nouns } = reading
+  const { grants, deliveries, sessions, listKeyUses, signIn, ...nouns } = reading
   const writer = openWriting(file, settleGroup, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
@@ -185,7 +186,13 @@ export function openSqliteStore(
     }
     const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
     const events = change!.events.map((event, index) => ({ seq: first! + index, ...event }))
-    const committed = { writes: change!.writes, events, quotas: quotasFrom(numbers) }
+    const counted = numbers.length - countIn(change!)
+    const committed = {
+      writes: change!.writes,
+      events,
+      quotas: quotasFrom(numbers.slice(0, counted)),
+      counts: numbers.slice(counted),
+    }
     listeners.forEach((listener) => listener(committed))
     done(committed)
   }
@@ -219,6 +226,20 @@ export function openSqliteStore(
       },
       async release(channel, claimed) {
         await run(['release', channel, claimed.map(({ confirmationId, version }) => [confirmationId, version])])
+      },
+    },
+
+    sessions: {
+      ...sessions,
+      async count(counting) {
+        const [row] = await run(['count', packCounting(counting)])
+        return (row?.[0] as number | undefined) ?? null
+      },
+      async setReset(all) {
+        const rows = all.map(
+          ({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version],
+        )
+        await run(['set_reset', rows])
       },
     },
 
@@ -277,6 +298,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
+    sessions: readSessions(db, assertKnown),
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
     people: readPeople(db),
@@ -297,6 +319,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
 /** What a failed write leaves in doubt. */
 function recordsOf(write: Write): string[] {
   if (write.kind === 'confirmation') return [write.record.id, anyConfirmation]
+  if (write.kind === 'session') return [sessionName(write.record.requester, write.record.key)]
   return write.kind === 'grant' || write.kind === 'use' ? [anyGrant] : []
 }
 
@@ -315,8 +338,12 @@ function referenceTo(write: Write): Reference | null {
       return { kind: write.kind, id: write.record.hash }
     case 'use':
       return { kind: 'grant', id: write.grantId }
-    // Only ever added: nobody remembers that one was not there.
+    case 'session':
+      return { kind: 'session', id: write.record.key, requester: write.record.requester }
+    // Nobody remembers that one was not there, or was.
     case 'idempotency':
+    case 'run':
+    case 'run_back':
       return null
   }
 }
@@ -331,6 +358,12 @@ function isTaskDone(outcome: PackedOutcome): boolean {
 
 function isUnknown(outcome: PackedOutcome): boolean {
   return typeof outcome === 'object' && 'isUnknown' in outcome && outcome.isUnknown === true
+}
+
+function countIn({ requires = [] }: Change): number {
+  let count = 0
+  for (const { kind } of requires) if (kind === 'count') count += 1
+  return count
 }
 
 function quotasFrom(numbers: number[]): Quota[] {
@@ -373,11 +406,19 @@ function packRequirement(requirement: Requirement): PackedRequirement {
       return ['fewer_open', requirement.requester, requirement.below]
     case 'nothing_alike':
       return ['nothing_alike', requirement.requester, requirement.digest, requirement.description]
+    case 'count':
+      return ['count', packCounting(requirement)]
+    case 'counted':
+      return ['counted', requirement.requester, requirement.sessionKey, requirement.messages, requirement.submissions]
+    case 'not_suspended':
+    case 'not_waiting':
+      return [requirement.kind, requirement.requester, requirement.sessionKey]
   }
 }
 
 function packWrite(write: Write): PackedWrite {
   if (write.kind === 'use') return ['use', write.grantId, write.count]
+  if (write.kind === 'run_back') return ['run_back', write.id]
   // The kinds and their tables go together, which the type of a union cannot say.
   const table = tables[write.kind] as Table<Write extends { record: infer R } ? R : never>
   const expect = write.kind === 'idempotency' ? 'absent' : write.expect

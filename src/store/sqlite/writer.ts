@@ -4,6 +4,7 @@ import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
+import { countRuns, type PackedCounting, type ResetRow } from './sessions.js'
 import type { ChatIdentity } from '../../access/person.js'
 import { events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
@@ -17,6 +18,7 @@ export type PackedWrite =
   | ['use', grantId: string, count: number]
   | ['identities', person: string, ChatIdentity[]]
   | ['voters', confirmationId: string, voters: string[]]
+  | ['run_back', id: string]
 
 export type PackedRequirement =
   | ['before', at: number]
@@ -26,6 +28,9 @@ export type PackedRequirement =
   | ['disk', share: string, max: number, bytes: number]
   | ['fewer_open', requester: string, below: number]
   | ['nothing_alike', requester: string, digest: string, description: string]
+  | ['count', counting: PackedCounting]
+  | ['counted', requester: string, sessionKey: string, messages: number, submissions: number]
+  | ['not_suspended' | 'not_waiting', requester: string, sessionKey: string]
 
 export type Job = PackedChange | Task
 
@@ -43,10 +48,12 @@ export type Task =
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
   | ['key_uses', values: SqlValue[][]]
+  | ['count', counting: PackedCounting]
+  | ['set_reset', all: ResetRow[]]
 
 /**
- * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from; or why there
- * is none: the place of the first requirement that was not met, or an error. `isUnknown`: it may be there after a crash.
+ * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and the messages
+ * of each session it counted in; or why there is none: the place of the first requirement that was not met, or an error. `isUnknown`: it may be there after a crash.
  */
 export type PackedOutcome =
   | number
@@ -143,7 +150,7 @@ export function openWriter(file: string): Writer {
       {
         insert: db.prepare(insert),
         // What is only ever added has no version.
-        ...(kind === 'idempotency'
+        ...(kind === 'idempotency' || kind === 'run'
           ? {}
           : {
               // Not an upsert: that opens a statement journal, which costs more than the update.
@@ -159,6 +166,7 @@ export function openWriter(file: string): Writer {
   const slots = takeSlots(db)
   const diskOf = readDisk(db)
   const charge = chargeDisk(db)
+  const sessions = countRuns(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -226,13 +234,16 @@ export function openWriter(file: string): Writer {
     for (const one of requires) if (one[0] === 'disk') disks.get(one[1])!.added += one[3]
     const first = lastSeq + 1
     for (const event of events) sql.insertEvent.run(event, ++lastSeq)
-    if (taken.length === 0) return first
+    const counts: number[] = []
+    for (const one of requires) if (one[0] === 'count') counts.push(sessions.count(one[1]))
+    if (taken.length === 0 && counts.length === 0) return first
     const outcome = [first]
     for (const { quota, windowMs, lastN, count, remaining, resetMs } of taken) {
       slots.take(quota, now, windowMs, lastN, count)
       addUse(quota, count)
       outcome.push(remaining, resetMs)
     }
+    outcome.push(...counts)
     return outcome
   }
 
@@ -260,6 +271,11 @@ export function openWriter(file: string): Writer {
         return { rows: [] }
       case 'key_uses':
         for (const values of task[1]) sql.useKey.run(values)
+        return { rows: [] }
+      case 'count':
+        return { rows: sessions.holds(task[1]) ? [[sessions.count(task[1])]] : [] }
+      case 'set_reset':
+        sessions.setReset(task[1])
         return { rows: [] }
     }
   }
@@ -292,7 +308,10 @@ export function openWriter(file: string): Writer {
         return sql.grantUsable.get(write[1], write[2]) !== undefined
       // What must be absent is found by inserting it. Requests that are sent twice at once are usual, so these look first.
       case 'insert':
+        if (write[1] === 'session') return !sessions.isKnown(write[2])
         return write[1] !== 'idempotency' || sql.idempotency.get(write[2].slice(0, 2)) === undefined
+      case 'run_back':
+        return sessions.isPast(write[1])
       case 'identities':
       case 'voters':
         return true
@@ -312,6 +331,14 @@ export function openWriter(file: string): Writer {
         return requirement[2] > 0 && (sql.countPending.get(requirement[1], requirement[2]) as number) < requirement[2]
       case 'nothing_alike':
         return sql.alike.get(requirement[1], requirement[2], requirement[3], now) === undefined
+      case 'count':
+        return sessions.holds(requirement[1])
+      case 'counted':
+        return sessions.isCounted(requirement[1], requirement[2], requirement[3], requirement[4])
+      case 'not_suspended':
+        return !sessions.isSuspended(requirement[1], requirement[2])
+      case 'not_waiting':
+        return !sessions.isWaiting(requirement[1], requirement[2], now)
     }
   }
 
@@ -388,6 +415,9 @@ export function openWriter(file: string): Writer {
         return
       case 'voters':
         for (const voter of change[2]) sql.insertVoter.run(voter, change[1])
+        return
+      case 'run_back':
+        sessions.bringBack(change[1])
         return
     }
   }

@@ -1,0 +1,130 @@
+// Sessions that are due rotate by themselves: those that time makes due, and those that had to wait for what was pending.
+import { type Clock, createAlarm } from '../clock.js'
+import { system } from '../core/actor.js'
+import { dueOf, resetTimeOf, type Session } from '../sessions/session.js'
+import { type Commits, type Store, StoreUnavailable } from '../store/store.js'
+import { type Runs, withEvents } from './runs.js'
+
+const batch = 200
+const retryMs = 1000
+
+export function createRotation(store: Store, clock: Clock, runs: Runs) {
+  /** Those that wait for what was pending, by requester and key. */
+  const held = new Map<string, Pick<Session, 'requester' | 'key'>>()
+  /** Which of those to look at. */
+  let freed = new Set<string>()
+  let isStopped = false
+  let refreshing: Promise<void> = Promise.resolve()
+
+  const alarm = createAlarm(clock, () => orLater(sweep))
+  const unfollow = store.follow((commits) => void notice(commits))
+
+  /** What it answers, or when to try again where the database does not. */
+  async function orLater(ask: () => Promise<number | undefined>): Promise<number | undefined> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      return clock.now() + retryMs
+    }
+  }
+
+  async function notice({ changed }: Commits): Promise<void> {
+    const next = await orLater(async () => {
+      let isNews = false
+      for (const one of changed) {
+        if (one.kind === 'session') {
+          isNews = true
+          const session = await store.sessions.get(one.requester, one.id)
+          if (session?.due == null) held.delete(nameOf(one.requester, one.id))
+          else held.set(nameOf(session.requester, session.key), session)
+        } else if (one.kind === 'confirmation' && held.size > 0) {
+          const about = await store.confirmations.brief(one.id)
+          const name = about === undefined ? '' : nameOf(about.share, about.sessionKey)
+          if (held.has(name)) freed.add(name)
+        }
+      }
+      if (freed.size > 0) return clock.now()
+      return isNews ? store.sessions.nextDue() : undefined
+    })
+    if (next !== undefined) alarm.by(next)
+  }
+
+  /** Rotates what is due; answers when the next one is. */
+  async function sweep(): Promise<number | undefined> {
+    const released = [...freed]
+    freed = new Set()
+    for (const name of released) {
+      const place = held.get(name)
+      const session = place && (await store.sessions.get(place.requester, place.key))
+      if (session !== undefined) await end(session)
+    }
+    for (;;) {
+      const due = await store.sessions.due(clock.now(), batch)
+      if (due.length === 0 || isStopped) return store.sessions.nextDue()
+      await Promise.all(due.map(end))
+    }
+  }
+
+  /** One that is not due after all, by the rules as they are now, is looked at again when it is. */
+  async function end(session: Session): Promise<void> {
+    const now = clock.now()
+    const rule = runs.ruleOf(session.key)
+    const due = dueOf(session, rule, now)
+    if (due === null) return store.sessions.setReset([{ ...session, resetAt: resetTimeOf(session.run, rule) }])
+    const { part } = await runs.end(session, due, now, { actor: system('sessions'), at: now, via: 'system' })
+    const change = withEvents(part)
+    // Whoever was faster has told of it.
+    if (change !== null) await store.commit(change)
+  }
+
+  /** Brings the times in line with the rules, a few sessions at a time. */
+  function refresh(): Promise<void> {
+    refreshing = refreshing.then(async () => {
+      const next = await orLater(async () => {
+        for (let place: Session | null = null; !isStopped;) {
+          const some: Session[] = await store.sessions.walk(place, batch)
+          const changed = some.flatMap((session) => {
+            const resetAt = session.due === null ? resetTimeOf(session.run, runs.ruleOf(session.key)) : null
+            return resetAt === session.resetAt ? [] : [{ ...session, resetAt }]
+          })
+          if (changed.length > 0) await store.sessions.setReset(changed)
+          if (some.length < batch) break
+          place = some.at(-1)!
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        return store.sessions.nextDue()
+      })
+      if (next !== undefined) alarm.by(next)
+    })
+    return refreshing
+  }
+
+  return {
+    async start(): Promise<void> {
+      for (let place: Session | null = null; ;) {
+        const some: Session[] = await store.sessions.held(place, batch)
+        for (const one of some) {
+          held.set(nameOf(one.requester, one.key), one)
+          freed.add(nameOf(one.requester, one.key))
+        }
+        if (some.length < batch) break
+        place = some.at(-1)!
+      }
+      alarm.by(clock.now())
+      void refresh()
+    },
+    /** After other rules were loaded. */
+    refresh,
+    async stop(): Promise<void> {
+      isStopped = true
+      unfollow()
+      await alarm.stop()
+      await refreshing
+    },
+  }
+}
+
+function nameOf(requester: string, key: string): string {
+  return `${requester}\0${key}`
+}

@@ -1,0 +1,186 @@
+// The runs of sessions: how one begins, goes on with a submission or a message, and ends when it is due.
+import * as audit from '../audit/event.js'
+import type { Signature } from '../audit/event.js'
+import { system } from '../core/actor.js'
+import { bytesOfSession } from '../core/weight.js'
+import type { Policy } from '../policy/policy.js'
+import type { ResetRule } from '../policy/reset.js'
+import { parseSessionKey } from '../sessions/key.js'
+import {
+  type Due,
+  dueOf,
+  newRun,
+  resetTimeOf,
+  rotate,
+  type Rotation,
+  type Run,
+  type Session,
+  unknownSession,
+} from '../sessions/session.js'
+import type { Change, Counting, Requirement, Store, Write } from '../store/store.js'
+import type { Grant } from '../whitelist/grant.js'
+
+/** So many grants of a session at most are ended with it; see `prepare` in grants.ts. */
+export const maxSessionGrants = 500
+/** How many outcomes a checkpoint has. */
+const maxOutcomes = 10
+
+/** What belongs into a change. */
+export interface Part {
+  writes: Write[]
+  events: audit.NewEvent[]
+  requires: Requirement[]
+}
+
+/** A session as it is used now: what has to be written first, and how it is counted in. */
+export interface Use extends Part {
+  /** As it will stand. */
+  session: Session & { run: Run }
+  rule: ResetRule
+  /** It has to rotate and cannot yet: its grants cover nothing. */
+  isDue: boolean
+  /** The version it must have when it is counted in; null: the change begins the run. */
+  version: number | null
+  /** What the agent is to be told. */
+  reset: Rotation | null
+  /** How much is written for it. */
+  bytes: number
+}
+
+export type Runs = ReturnType<typeof createRuns>
+
+export function createRuns(store: Store, newId: () => string, policy: () => Policy) {
+  function ruleOf(key: string): ResetRule {
+    const place = parseSessionKey(key)
+    return policy().resetRuleFor(place?.platform ?? null, place?.chatType ?? null)
+  }
+
+  async function find(requester: string, key: string): Promise<Session> {
+    return (await store.sessions.get(requester, key)) ?? unknownSession(requester, key)
+  }
+
+  /** By whoever uses it: it begins, rotates where it is due and may, or goes on. */
+  async function use(requester: string, key: string, now: number): Promise<Use> {
+    const found = await find(requester, key)
+    const rule = ruleOf(key)
+    const due = dueOf(found, rule, now)
+    const signature: Signature = { actor: system('sessions'), at: now, via: 'system' }
+    if (found.run === null) return begin(found, rule, now)
+    if (due === null) return goOn({ ...found, run: found.run }, rule)
+    const { session: ended, part } = await end(found, due, now, signature)
+    const bytes = part.writes.length === 0 ? 0 : bytesOfSession(key)
+    const version = ended.run.id === found.run.id ? found.version : null
+    return telling(found, ended, { ...part, rule, isDue: ended.due !== null, version, bytes })
+  }
+
+  function begin(found: Session, rule: ResetRule, now: number): Use {
+    const session = { ...found, version: found.version + 1, run: newRun(newId(), now) }
+    const writes = [writeOf(found, session)]
+    const none = { events: [], requires: [], isDue: false, version: null, reset: null }
+    return { ...none, session, rule, writes, bytes: bytesOfSession(found.key) }
+  }
+
+  function goOn(found: Session & { run: Run }, rule: ResetRule): Use {
+    const resetAt = resetTimeOf(found.run, rule)
+    const requires: Requirement[] = resetAt === null ? [] : [{ kind: 'before', at: resetAt }]
+    const common = { writes: [], events: [], requires, rule, isDue: false, version: found.version, bytes: 0 }
+    return telling(found, found, common)
+  }
+
+  /** With this use its agent is told of a rotation it does not know of yet. */
+  function telling(found: Session, session: Session & { run: Run }, use: Omit<Use, 'session' | 'reset'>): Use {
+    const { rotation: reset } = session
+    if (reset === null || reset.isTold) return { ...use, session, reset: null }
+    const record = { ...session, version: found.version + 1, rotation: { ...reset, isTold: true } }
+    const rest = use.writes.filter(({ kind }) => kind !== 'session')
+    return { ...use, session: record, writes: [writeOf(found, record), ...rest], reset }
+  }
+
+  /**
+   * Ends the trust in a session that is due, and its run unless something is still pending. What is recorded as due and has to
+   * wait on changes nothing.
+   */
+  async function end(
+    found: Session,
+    due: Due,
+    now: number,
+    signature: Signature,
+    more: Partial<Session> = {},
+  ): Promise<{ session: Session & { run: Run }; part: Part }> {
+    const { requester, key } = found
+    const ended = found.run!
+    const isHeld = await store.confirmations.isHolding(requester, key, due.at, now)
+    if (isHeld && found.due === due) return { session: { ...found, run: ended }, part: nothing() }
+    const grants = await grantsOf(found, now)
+    const revoked = grants.map((grant) => revokeOf(grant, now))
+    const version = found.version + 1
+    if (isHeld) {
+      const session = { ...found, ...more, run: ended, version, due, resetAt: null, trustedFrom: now }
+      const events = [audit.sessionDue(session, due, grants, signature)]
+      return { session, part: { writes: [writeOf(found, session), ...revoked], events, requires: [] } }
+    }
+    const back = due.to === null ? undefined : await store.sessions.pastRun(due.to)
+    const isBack = back !== undefined && back.requester === requester && back.key === key
+    const run = isBack ? runFrom(back, now) : newRun(newId(), now)
+    const rotated = rotate({ ...found, ...more, version }, due, run, now)
+    const session = { ...rotated.session, run, resetAt: resetTimeOf(run, ruleOf(key)) }
+    const outcomes = await store.confirmations.endedIn(requester, key, maxOutcomes)
+    const ofRun = outcomes.filter(({ sessionId }) => sessionId === ended.id)
+    const writes: Write[] = [
+      writeOf(found, session),
+      { kind: 'run', expect: 'absent', record: rotated.past },
+      ...(isBack ? [{ kind: 'run_back' as const, id: run.id }] : []),
+      ...revoked,
+    ]
+    const { messages, submissions } = ended
+    return {
+      session,
+      part: {
+        writes,
+        events: [audit.sessionRotated(session, ended, due, grants, ofRun, signature)],
+        requires: [{ kind: 'counted', requester, sessionKey: key, messages, submissions }],
+      },
+    }
+  }
+
+  /** Those that end with it. What is for every requester of this key ends for this one by the time it was given. */
+  async function grantsOf({ requester, key }: Session, now: number): Promise<Grant[]> {
+    const grants = await store.grants.ofSession(key, now, maxSessionGrants)
+    return grants.filter((grant) => requester === '' || grant.requester === requester)
+  }
+
+  return { find, use, end, grantsOf, ruleOf }
+}
+
+export function writeOf({ version }: Session, record: Session): Write {
+  return { kind: 'session', expect: version === 0 ? 'absent' : version, record }
+}
+
+export function revokeOf(grant: Grant, now: number): Write {
+  return { kind: 'grant', expect: grant.version, record: { ...grant, version: grant.version + 1, revokedAt: now } }
+}
+
+function nothing(): Part {
+  return { writes: [], events: [], requires: [] }
+}
+
+function runFrom({ id, createdAt, messages, submissions }: Run, now: number): Run {
+  return { id, createdAt, messages, submissions, lastActiveAt: now }
+}
+
+/** A change, if there is something to tell of. */
+export function withEvents({ writes, events: [first, ...more], requires }: Part): Change | null {
+  return first === undefined ? null : { writes, events: [first, ...more], requires }
+}
+
+/** What is counted in a session that is used. `asks` is what a person is asked for. */
+export function countIn(
+  { session, rule, isDue, version }: Use,
+  counted: Pick<Counting, 'messages' | 'submissions' | 'asks'>,
+  now: number,
+): Requirement & { kind: 'count' } {
+  const { requester, key: sessionKey, run } = session
+  const below = isDue || rule.maxMessages === 0 ? Number.MAX_SAFE_INTEGER : rule.maxMessages
+  const resetAt = isDue ? null : resetTimeOf({ ...run, messages: 1, lastActiveAt: now }, rule)
+  return { kind: 'count', requester, sessionKey, version, below, ...counted, at: now, resetAt }
+}

@@ -1,0 +1,180 @@
+// Sessions: reading them, and what the writer does to their runs.
+import type { PastRun, Session } from '../../sessions/session.js'
+import { runs, sessions as table } from '../records.js'
+import type { Counting, Cursor, Page, SessionFilter, Sessions } from '../store.js'
+import type { SqlValue } from '../table.js'
+import type Database from './driver.js'
+import { type AssertKnown, read } from './reading.js'
+
+/** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
+const maxRowsRead = 2000
+
+/** What stands for a session among the records that may be in doubt. No name holds a NUL. */
+export function sessionName(requester: string, key: string): string {
+  return `session ${requester}\0${key}`
+}
+
+type Place = Pick<Session, 'requester' | 'key'>
+type Reading = Omit<Sessions, 'count' | 'setReset'>
+
+export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
+  const rows = (text: string) => db.prepare(text).raw()
+  const columns = table.columns()
+  const listed = (condition: string) =>
+    rows(`SELECT last_active_at, arrival, ${columns} FROM sessions
+      WHERE ${condition} AND (last_active_at, arrival) < (@activeAt, @arrival) AND last_active_at >= @since
+      ORDER BY last_active_at DESC, arrival DESC`)
+  const after = (condition: string) =>
+    rows(`SELECT ${columns} FROM sessions WHERE ${condition} AND (requester, session_key) > (?, ?)
+      ORDER BY requester, session_key LIMIT ?`)
+  const sql = {
+    get: rows(`SELECT ${columns} FROM sessions WHERE ${table.whereKey}`),
+    ofKey: rows(`SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`),
+    all: listed('run_id IS NOT NULL'),
+    own: listed('requester = @requester AND run_id IS NOT NULL'),
+    suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL'),
+    past: rows(`SELECT ${runs.columns()} FROM session_runs WHERE requester = ? AND session_key = ?
+      ORDER BY ended_at DESC LIMIT ?`),
+    pastRun: rows(`SELECT ${runs.columns()} FROM session_runs WHERE ${runs.whereKey}`),
+    due: rows(`SELECT ${columns} FROM sessions WHERE reset_at <= ? ORDER BY reset_at LIMIT ?`),
+    nextDue: db.prepare('SELECT reset_at FROM sessions WHERE reset_at IS NOT NULL ORDER BY reset_at LIMIT 1').pluck(),
+    held: after('due_at IS NOT NULL'),
+    walk: after('messages > 0'),
+  }
+
+  function listing({ requester, isSuspended }: SessionFilter) {
+    if (requester !== undefined) return sql.own
+    return isSuspended === true ? sql.suspended : sql.all
+  }
+
+  return {
+    get: read((requester: string, key: string) => {
+      assertKnown(sessionName(requester, key))
+      const row = sql.get.get(requester, key) as SqlValue[] | undefined
+      return row && table.read(row)
+    }),
+
+    ofKey: read((key: string, limit: number) => all(sql.ofKey.all(key, limit))),
+
+    list: read((filter: SessionFilter, limit: number, from: Cursor | null): Page<Session> => {
+      const [activeAt, arrival] = from ?? [Number.MAX_SAFE_INTEGER, 0]
+      const values = { activeAt, arrival, since: filter.activeSince ?? 0 }
+      const own = filter.requester === undefined ? {} : { requester: filter.requester }
+      const items: Session[] = []
+      let place: Cursor | null = null
+      let count = 0
+      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<[...Cursor, ...SqlValue[]]>) {
+        if (items.length === limit || count === maxRowsRead) return { items, next: place }
+        const session = table.read(row, 2)
+        if (matches(session, row[2 + platformAt] as string | null, filter)) items.push(session)
+        count += 1
+        place = [row[0], row[1]]
+      }
+      return { items, next: null }
+    }),
+
+    past: read((requester: string, key: string, limit: number) =>
+      (sql.past.all(requester, key, limit) as SqlValue[][]).map((row): PastRun => runs.read(row)),
+    ),
+    pastRun: read((id: string) => {
+      const row = sql.pastRun.get(id) as SqlValue[] | undefined
+      return row && runs.read(row)
+    }),
+    due: read((now: number, limit: number) => all(sql.due.all(now, limit))),
+    nextDue: read(() => sql.nextDue.get() as number | undefined),
+    held: read((place: Place | null, limit: number) => all(sql.held.all(...placeOf(place), limit))),
+    walk: read((place: Place | null, limit: number) => all(sql.walk.all(...placeOf(place), limit))),
+  }
+}
+
+/** Where the platform stands among the columns that are read. */
+const platformAt = table
+  .columns()
+  .split(', ')
+  .findIndex((column) => column.endsWith('.platform'))
+
+function all(rows: unknown[]): Session[] {
+  return (rows as SqlValue[][]).map((row) => table.read(row))
+}
+
+function placeOf(place: Place | null): [requester: string, key: string] {
+  return place === null ? ['', ''] : [place.requester, place.key]
+}
+
+function matches({ suspension }: Session, platform: string | null, filter: SessionFilter): boolean {
+  return (
+    (filter.platform === undefined || platform === filter.platform) &&
+    (filter.isSuspended === undefined || (suspension !== null) === filter.isSuspended)
+  )
+}
+
+/** What goes on in a session, packed for the way to the writer's thread. */
+export type PackedCounting = [
+  requester: string,
+  sessionKey: string,
+  version: number | null,
+  below: number,
+  messages: number,
+  submissions: number,
+  at: number,
+  resetAt: number | null,
+  asks: [action: string, digest: string][],
+]
+
+export function packCounting(counting: Counting & { version: number | null }): PackedCounting {
+  const { requester, sessionKey, version, below, messages, submissions, at, resetAt, asks } = counting
+  const packed = asks.map(({ action, digest }): [string, string] => [action, digest])
+  return [requester, sessionKey, version, below, messages, submissions, at, resetAt, packed]
+}
+
+export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
+
+/** For the writer, inside a transaction. */
+export function countRuns(db: Database.Database) {
+  const standing = db.prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?').raw()
+  const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
+    last_active_at = max(last_active_at, ?), reset_at = ? WHERE requester = ? AND session_key = ?`)
+  const ask = db.prepare(`UPDATE sessions SET
+    repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
+    fixed_action = @action, fixed_digest = @digest WHERE requester = @requester AND session_key = @sessionKey`)
+  const suspended = db
+    .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND suspended_at IS NOT NULL')
+    .pluck()
+  const waiting = db
+    .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND waits_until > ?')
+    .pluck()
+  const reset = db.prepare('UPDATE sessions SET reset_at = ? WHERE requester = ? AND session_key = ? AND version = ?')
+  const back = db.prepare('DELETE FROM session_runs WHERE id = ?')
+  const isThere = db.prepare('SELECT 1 FROM session_runs WHERE id = ?').pluck()
+  const find = (requester: string, sessionKey: string) =>
+    standing.get(requester, sessionKey) as [version: number, messages: number, submissions: number] | undefined
+
+  return {
+    /** `values` are those of an insert, which begin with the key. */
+    isKnown: ([requester, sessionKey]: SqlValue[]) => standing.get(requester, sessionKey) !== undefined,
+    /** Whether so many more may be counted. */
+    holds([requester, sessionKey, version, below]: PackedCounting): boolean {
+      if (version === null) return true
+      const found = find(requester, sessionKey)
+      return found?.[0] === version && found[1] < below
+    },
+    isCounted(requester: string, sessionKey: string, messages: number, submissions: number): boolean {
+      const found = find(requester, sessionKey)
+      return found?.[1] === messages && found[2] === submissions
+    },
+    isSuspended: (requester: string, sessionKey: string) => suspended.get(requester, sessionKey) !== undefined,
+    isWaiting: (requester: string, sessionKey: string, now: number) =>
+      waiting.get(requester, sessionKey, now) !== undefined,
+    /** Answers how many messages there are then. */
+    count([requester, sessionKey, , , messages, submissions, at, resetAt, asks]: PackedCounting): number {
+      add.run(messages, submissions, at, resetAt, requester, sessionKey)
+      for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
+      return find(requester, sessionKey)![1]
+    },
+    setReset(all: ResetRow[]): void {
+      for (const values of all) reset.run(...values)
+    },
+    isPast: (id: string) => isThere.get(id) !== undefined,
+    bringBack: (id: string) => void back.run(id),
+  }
+}
