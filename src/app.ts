@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
-import { type Clock, systemClock } from './clock.js'
+import { type Clock, systemClock, systemTimeZone } from './clock.js'
 import type { Config } from './config/schemas.js'
 import type { Recipient } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
@@ -65,6 +65,8 @@ export interface Deps {
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance?: () => string
   rules?: LoadedRules | null
+  /** Left out, the machine's. */
+  timeZone?: string
   /** How whoever runs it calls the program. */
   nameCommand?: NameCommand
   /** Others than the usual. */
@@ -92,6 +94,7 @@ const bodyLimit = 1024 * 1024
 export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
   const { chance = () => randomBytes(48).toString('hex'), nameCommand = plainCommand } = deps
+  const { timeZone = systemTimeZone() } = deps
   const chats = configuredChats(config)
   const { problemWith: problemWithCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
@@ -125,6 +128,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     newId,
     chance,
     rules,
+    timeZone,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
     openLimit: config.openLimit,
     diskLimitBytes: config.diskLimit * 1024 * 1024,

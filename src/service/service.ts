@@ -10,6 +10,7 @@ import type { Actor, Recipient, Voter } from '../core/actor.js'
 import type { ChannelName, Confirmation, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
+import type { SessionRules } from '../policy/reset.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -34,6 +35,8 @@ import { createWatch } from './watch.js'
 /** The rules as they were read from a file, and what tells that file from another. */
 export interface LoadedRules {
   rules: Rule[]
+  /** Null: the file says nothing about them. */
+  sessions: SessionRules | null
   sha256: string
 }
 
@@ -41,6 +44,8 @@ export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'des
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
+  /** Where the rules file says none. */
+  timeZone: string
   /** Whether it may be in open mode while there is no key. */
   mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
@@ -140,9 +145,9 @@ export interface Service {
 }
 
 export function createService(deps: ServiceDeps): Service {
-  const { store, clock, newId, rateLimit, chance } = deps
-  const defaults = { rate: { ...rateLimit, isPerRequester: true } }
-  let policy: Policy = createPolicy(deps.rules?.rules ?? null, defaults)
+  const { store, clock, newId, rateLimit, timeZone, chance } = deps
+  const defaults = { rate: { ...rateLimit, isPerRequester: true }, timeZone }
+  let policy: Policy = createPolicy(deps.rules?.rules ?? null, defaults, deps.rules?.sessions)
   const budget = createBudget(store, clock)
   const desk = { store, budget }
   const watch = createWatch(store, clock)
@@ -208,7 +213,7 @@ export function createService(deps: ServiceDeps): Service {
     release: () => watch.stop(),
     async useRules(loaded) {
       await recordRules(loaded)
-      policy = createPolicy(loaded.rules, defaults)
+      policy = createPolicy(loaded.rules, defaults, loaded.sessions)
     },
     policy: () => policy,
     sweep,
