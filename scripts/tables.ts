@@ -1,11 +1,14 @@
 // The tables in docs/ that are made from the code: settings, rules, routes, problem codes, events, metrics.
 import { format, resolveConfig } from 'prettier'
 import { parse as parseYaml } from 'yaml'
+import type { ZodType } from 'zod'
 import { events } from '../src/audit/event.js'
 import { metrics } from '../src/metrics.js'
+import { breakerParts } from '../src/policy/breaker.js'
 import { manual } from '../src/policy/parts.js'
 import { highRiskActions } from '../src/policy/risk.js'
 import { ruleSettings } from '../src/policy/schema.js'
+import { sessionSettings } from '../src/policy/sessions.js'
 import { shares } from '../src/policy/share.js'
 import { comparisons } from '../src/policy/when.js'
 import { problems } from '../src/routes/errors.js'
@@ -37,13 +40,9 @@ export function createTables(openapi: string): Record<string, string> {
         sentence(help),
       ]),
     ),
-    'rule-settings': table(
-      ['Setting', 'Takes', 'Left out', 'Meaning'],
-      Object.entries(ruleSettings).map(([name, schema]) => {
-        const { takes, leftOut = '' } = manual.get(schema)!
-        return [code(name), takes, leftOut, schema.description!]
-      }),
-    ),
+    'rule-settings': rulesTable('Setting', ruleSettings),
+    breaker: rulesTable('Part', breakerParts),
+    'session-settings': rulesTable('Setting', sessionSettings),
     comparisons: table(
       ['Comparison', 'Takes', 'Holds for'],
       Object.entries(comparisons.shape).map(([name, schema]) => [
@@ -93,6 +92,17 @@ export function createTables(openapi: string): Record<string, string> {
     ),
     'high-risk': [...highRiskActions].map(code).join(', '),
   }
+}
+
+/** What the rules file takes at one place. */
+function rulesTable(head: string, shape: Record<string, ZodType>): string {
+  return table(
+    [head, 'Takes', 'Left out', 'Meaning'],
+    Object.entries(shape).map(([name, schema]) => {
+      const { takes, leftOut = '' } = manual.get(schema)!
+      return [code(name), takes, leftOut, schema.description!]
+    }),
+  )
 }
 
 /** Bytes in MiB; the rest with a comma in thousands. */

@@ -1,4 +1,4 @@
-// Time as a dependency: a clock that never runs back, and an alarm that is one timer for many deadlines.
+// Time as a dependency: a clock that never runs back, an alarm that is one timer for many deadlines, and the machine's zone.
 
 export interface Clock {
   /** Epoch milliseconds, never less than it was before. */
@@ -40,6 +40,18 @@ export function systemClock(wall: () => number = Date.now, monotonic: () => numb
       const timer = setTimeout(run, ms)
       return () => clearTimeout(timer)
     },
+  }
+}
+
+/** The machine's, if it has one with a name that can be used; else UTC. */
+export function systemTimeZone(find = () => Intl.DateTimeFormat().resolvedOptions().timeZone): string {
+  // With an odd TZ it is undefined, or Etc/Unknown, which nothing can be formatted in.
+  const timeZone = find() as string | undefined
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: timeZone ?? '' })
+    return timeZone ?? 'UTC'
+  } catch {
+    return 'UTC'
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createAlarm, systemClock } from '../src/clock.js'
+import { createAlarm, systemClock, systemTimeZone } from '../src/clock.js'
 import { manualClock, settled, until } from './support.js'
 
 t.test('the clock follows the system clock forwards and never runs back', async (t) => {
@@ -87,4 +87,18 @@ t.test('a stopped alarm rings no more', async (t) => {
   alarm.by(2)
   await clock.advance(100)
   t.equal(rings, before)
+})
+
+t.test('the time zone is the one of the machine, or UTC where that has no name', async (t) => {
+  t.equal(
+    systemTimeZone(() => 'Asia/Kathmandu'),
+    'Asia/Kathmandu',
+  )
+  for (const unusable of [undefined, '', 'Etc/Unknown', 'No/Where'])
+    t.equal(
+      systemTimeZone(() => unusable as string),
+      'UTC',
+      String(unusable),
+    )
+  t.ok(new Intl.DateTimeFormat('en', { timeZone: systemTimeZone() }), 'whatever this machine is set to')
 })

@@ -194,6 +194,8 @@ export interface BuildOptions {
   openWriting?: OpenWriting
   /** The text of a rules file. */
   rules?: string
+  /** The machine's. */
+  timeZone?: string
   /** Others than the usual, which are hard to reach. */
   shareLimits?: Partial<ShareLimits>
   /** What is to be added before the app is ready, after which nothing can be. */
@@ -213,8 +215,10 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     log,
     clock,
     newId: options.newId ?? counter(),
+    newSessionId: counter('session'),
     random: () => 1,
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
+    timeZone: options.timeZone ?? 'UTC',
     shareLimits: options.shareLimits ?? {},
   })
   const { app, service } = holdpoint
@@ -268,7 +272,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
 export function rulesFrom(text: string): LoadedRules {
   const read = readRules(text)
   if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
-  return { rules: read.rules, sha256: sha256(text) }
+  return { rules: read.rules, sessions: read.sessions, sha256: sha256(text) }
 }
 
 /** For a route by itself, in open mode. */

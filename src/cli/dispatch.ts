@@ -46,10 +46,9 @@ const handlers: Record<CommandName, Handler> = {
     return ok
   },
   'policy explain': async ({ given, config, output }) => {
-    const rules = config.policy === undefined ? null : loadRules(config.policy).rules
-    const policy = createPolicy(rules, {
-      rate: { max: config.rateLimit, windowMs: config.rateWindow * 1000, isPerRequester: true },
-    })
+    const { rules = null, sessions = null } = config.policy === undefined ? {} : loadRules(config.policy)
+    const rate = { max: config.rateLimit, windowMs: config.rateWindow * 1000, isPerRequester: true }
+    const policy = createPolicy(rules, { rate }, sessions)
     output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),

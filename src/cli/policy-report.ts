@@ -7,7 +7,8 @@ import { type Condition, describeCondition, describeDemand, valuesAt } from '../
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
 import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
-import { fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
+import { type Breaker, defaultBreaker, fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
+import { defaultResetRule, type ResetSettings, type SessionRules } from '../policy/reset.js'
 
 /** What `policy check FILE` prints. Warnings leave it ok. */
 export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {
@@ -15,7 +16,7 @@ export function checkRules(text: string, fileName: string): { ok: boolean; text:
   if ('mistakes' in read) {
     return { ok: false, text: `${fileName}: ${list('mistake', read.mistakes)}\n` }
   }
-  const { rules, warnings } = read
+  const { rules, sessions, warnings } = read
   const lines = rules.flatMap((rule, index) => [
     `  ${index + 1}. ${titleOf(rule)}`,
     ...(rule.when.length === 0 ? [] : [`     when ${rule.when.map(describeCondition).join(', ')}`]),
@@ -28,9 +29,32 @@ export function checkRules(text: string, fileName: string): { ok: boolean; text:
     lines.join('\n'),
     `The ${highRiskActions.size} high-risk actions always need a person, whatever a rule says. A name with anything but ` +
       `${plainWords} in it counts as one, and is refused unless a rule spells it out.`,
+    ...(sessions === null ? [] : [saySessions(sessions)]),
     ...(warnings.length === 0 ? [] : [list('warning', warnings)]),
   ]
   return { ok: true, text: `${parts.join('\n\n')}\n` }
+}
+
+/** In the order in which the places are asked, setting by setting. */
+function saySessions({ general, platforms, chatTypes }: SessionRules): string {
+  const builtIn = { ...defaultResetRule, timeZone: 'of the machine' }
+  const lines = [
+    ...[...platforms].map(([name, said]) => `  on ${name}: ${sayReset(said)}`),
+    ...[...chatTypes].map(([name, said]) => `  in a ${name}: ${sayReset(said)}`),
+    `  else: ${sayReset({ ...builtIn, ...general })}`,
+  ]
+  return ['Sessions. Of each setting the first counts.', ...lines].join('\n')
+}
+
+function sayReset({ mode, dailyHour, timeZone, idleMs, maxMessages, hashesIds }: ResetSettings): string {
+  return [
+    ...(mode === undefined ? [] : [`mode ${mode}`]),
+    ...(dailyHour === undefined ? [] : [`daily at ${dailyHour}:00`]),
+    ...(timeZone === undefined ? [] : [`time zone ${timeZone}`]),
+    ...(idleMs === undefined ? [] : [`idle after ${idleMs / 60_000} minutes`]),
+    ...(maxMessages === undefined ? [] : [maxMessages === 0 ? 'any number of messages' : `${maxMessages} messages`]),
+    ...(hashesIds === undefined ? [] : [hashesIds ? 'ids hashed' : 'ids as they are']),
+  ].join(', ')
 }
 
 function list(what: string, items: string[]): string {
@@ -157,7 +181,7 @@ function sayTerms(terms: Terms): string[] {
   ]
 }
 
-function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: Limits): string[] {
+function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs, breaker }: Limits): string[] {
   return [
     `It waits ${timeout.default} seconds; an agent may ask for ${timeout.min} to ${timeout.max}.`,
     `At most ${rate.max} may be asked for in any ${rate.windowMs / 1000} seconds${
@@ -166,6 +190,24 @@ function sayLimits({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs }: L
     ...(maxOpen === null ? [] : [`A requester may have at most ${maxOpen} pending.`]),
     ...(mergesIdentical ? ['The same request while one is pending gets that one.'] : []),
     ...(denialHoldsMs === 0 ? [] : [`After a denial the same request is refused for ${denialHoldsMs / 1000} seconds.`]),
+    ...sayBreaker(breaker),
+  ]
+}
+
+/** What differs from the built-in one. */
+function sayBreaker(breaker: Breaker): string[] {
+  const { warnAt, waitAt, suspendAt, waitMs, fixationAt } = breaker
+  const isChanged = (parts: (keyof Breaker)[]) => parts.some((part) => breaker[part] !== defaultBreaker[part])
+  const steps = [
+    ...(warnAt === 0 ? [] : [`a warning at ${warnAt}`]),
+    ...(waitAt === 0 ? [] : [`a wait of ${waitMs / 1000} seconds at ${waitAt}`]),
+    ...(suspendAt === 0 ? [] : [`a suspension at ${suspendAt}`]),
+  ]
+  const denied = `In one session, denials and expiries in a row bring ${steps.join(', ') || 'nothing'}.`
+  const pointedOut = fixationAt === 0 ? 'never pointed out' : `pointed out at ${fixationAt} in a row`
+  return [
+    ...(isChanged(['warnAt', 'waitAt', 'suspendAt', 'waitMs']) ? [denied] : []),
+    ...(isChanged(['fixationAt']) ? [`Insisting on it with other details is ${pointedOut}.`] : []),
   ]
 }
 

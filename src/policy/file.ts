@@ -1,17 +1,21 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
 import type { Terms, Verdict } from '../core/model.js'
 import { cut } from '../core/cut.js'
+import { breakerFrom, warnAboutBreaker } from './breaker.js'
 import { conflictsIn, type Groups, peopleAmong, problemWithRuleName, seatsOf, unknownGroups } from './conflicts.js'
 import { isExact } from './glob.js'
 import { warnAboutOrder } from './order-warnings.js'
 import { isRecord } from './parts.js'
 import type { Rule } from './policy.js'
+import type { SessionRules } from './reset.js'
 import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
 import { maxRuleName, type RuleSettings, rulesFileSchema, ruleSettings, groupSchema, type Setting } from './schema.js'
-import { findingsIn } from './sentences.js'
-import { type Path, readYaml } from './yaml.js'
+import { type Finding, findingsIn } from './sentences.js'
+import { sessionRulesFrom, sessionsSchema, warnAboutSessions } from './sessions.js'
+import { type Mistake, type Path, readYaml } from './yaml.js'
 
-export type ReadRules = { rules: Rule[]; warnings: string[] } | { mistakes: string[] }
+/** `sessions` is null where the file says nothing about them. */
+export type ReadRules = { rules: Rule[]; sessions: SessionRules | null; warnings: string[] } | { mistakes: string[] }
 
 export function readRules(text: string): ReadRules {
   const { data, mistakes, lineOf } = readYaml(text)
@@ -37,16 +41,23 @@ export function readRules(text: string): ReadRules {
     if (problem !== null) complain(['rules', index, 'name'], problem)
     taken.add(name)
   }
-  if (mistakes.length > 0) {
-    const inOrder = mistakes.toSorted((a, b) => a.line - b.line)
-    return { mistakes: [...new Set(inOrder.map(({ line, sentence }) => `line ${line}: ${sentence}`))] }
-  }
+  if (mistakes.length > 0) return { mistakes: [...new Set(inOrder(mistakes))] }
   const made = rules.map(({ read, name }) => ruleFrom(read as RuleSettings, name, groups))
-  const warnings = warnAboutOrder(made).map(
-    ({ rule, sentence }) => `line ${lineOf(['rules', made.indexOf(rule)])}: ${sentence}`,
-  )
-  if (made.length === 0) warnings.push('there are no rules: every action gets what is built in')
-  return { rules: made, warnings }
+  const sessions = file.sessions === undefined ? null : sessionRulesFrom(sessionsSchema.parse(file.sessions))
+  const doubtful: Finding[] = [
+    ...warnAboutOrder(made).map(({ rule, sentence }) => ({ path: ['rules', made.indexOf(rule)], sentence })),
+    ...rules.flatMap(({ read, index }) => warnAboutBreaker(read.breaker, ['rules', index, 'breaker'])),
+    ...(sessions === null ? [] : warnAboutSessions(sessions, ['sessions'])),
+  ]
+  const warnings = inOrder(doubtful.map(({ path, sentence }) => ({ line: lineOf(path), sentence })))
+  if (made.length === 0 && file.rules !== undefined) {
+    warnings.push('there are no rules: every action gets what is built in')
+  }
+  return { rules: made, sessions, warnings }
+}
+
+function inOrder(said: Mistake[]): string[] {
+  return said.toSorted((a, b) => a.line - b.line).map(({ line, sentence }) => `line ${line}: ${sentence}`)
 }
 
 /** The settings that are right. */
@@ -101,6 +112,7 @@ function ruleFrom(settings: RuleSettings, name: string, groups: Groups): Rule {
       maxOpen: settings.open_limit ?? null,
       mergesIdentical: settings.merge_identical ?? false,
       denialHoldsMs: (settings.refuse_after_denial ?? 0) * 1000,
+      breaker: breakerFrom(settings.breaker),
     },
   }
 }

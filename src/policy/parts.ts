@@ -46,6 +46,20 @@ export function closed<S extends z.ZodRawShape>(kind: string, shape: S, error: s
   })
 }
 
+/** At least one of its names must be there. */
+export function filled<S extends z.ZodObject>(schema: S): S {
+  const takes = Object.keys(schema.shape).join(', ')
+  return schema
+    .superRefine((given, context) => {
+      const isEmpty = Object.values(given).every((value) => value === undefined)
+      // A name that is not known may be what was meant.
+      if (isEmpty && context.issues.length === 0) {
+        context.addIssue({ code: 'custom', message: `must not be empty; it takes ${takes}` })
+      }
+    })
+    .meta({ minProperties: 1 })
+}
+
 /** What the manual says of a setting beside its description. */
 export interface ManualEntry {
   takes: string

@@ -4,6 +4,7 @@ import { defaultTerms, type Terms } from '../core/model.js'
 import type { Condition } from './condition.js'
 import { compileGlob, isExact } from './glob.js'
 import { fold, isPlain, trimEnd } from './name.js'
+import { createResetRules, defaultResetRule, type FindResetRule, type SessionRules } from './reset.js'
 import { defaultTimeout, highRiskName, isHighRisk, type TimeoutBounds } from './risk.js'
 
 export interface Rate {
@@ -12,6 +13,21 @@ export interface Rate {
   /** Whether every requester has a window of their own, or all have one together. In open mode all are one requester. */
   isPerRequester: boolean
 }
+
+/** What comes of denials and expiries in a row in one session; 0: never. */
+export interface Breaker {
+  /** The next answer and notification carry a warning. */
+  warnAt: number
+  /** The session's grants are revoked, and it must wait. */
+  waitAt: number
+  /** The session is suspended until an operator lifts that. */
+  suspendAt: number
+  waitMs: number
+  /** So many requests in a row for one action with other details carry a warning. */
+  fixationAt: number
+}
+
+export const defaultBreaker: Breaker = { warnAt: 3, waitAt: 6, suspendAt: 9, waitMs: 600_000, fixationAt: 5 }
 
 export interface Limits {
   /** In seconds. */
@@ -22,6 +38,7 @@ export interface Limits {
   mergesIdentical: boolean
   /** How long a denial stands against the same digest; 0: not at all. */
   denialHoldsMs: number
+  breaker: Breaker
 }
 
 export interface Governing {
@@ -49,6 +66,8 @@ export interface Policy {
   windowOf(action: string): string
   /** Whether any rule that might govern this action lets it be whitelisted. */
   mayWhitelist(action: string): boolean
+  /** When sessions of this platform and chat type are reset; the same object each time. */
+  resetRuleFor: FindResetRule
   /** In order, without the built-in ones. */
   rules: readonly Rule[]
 }
@@ -68,19 +87,31 @@ export const builtInNames: readonly string[] = [defaultTerms.rule, highRiskTerms
 /** Names of actions are an agent's to choose: what is remembered about them has an end. */
 const maxRemembered = 1000
 
+/** What applies where the file does not say. */
+export interface PolicyDefaults {
+  rate: Rate
+  /** The machine's; left out, UTC. */
+  timeZone?: string
+}
+
 interface Candidate {
   when: Condition[]
   governing: Governing
 }
 
-/** `rules` are those of a file; null: there is none. */
-export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Policy {
+/** Both are those of a file. `rules` null: there is no file; `sessions` null: it says nothing about them. */
+export function createPolicy(
+  rules: Rule[] | null,
+  defaults: PolicyDefaults,
+  sessions: SessionRules | null = null,
+): Policy {
   const plain: Limits = {
     timeout: defaultTimeout,
     rate: defaults.rate,
     maxOpen: null,
     mergesIdentical: false,
     denialHoldsMs: 0,
+    breaker: defaultBreaker,
   }
   const fallback: Candidate = { when: [], governing: { terms: defaultTerms, limits: plain } }
   const highRiskFallback: Candidate = { when: [], governing: { terms: highRiskTerms, limits: plain } }
@@ -121,6 +152,7 @@ export function createPolicy(rules: Rule[] | null, defaults: { rate: Rate }): Po
     isUnclear: (action) => rules !== null && !isClear(action),
     windowOf: (action) => (isClear(action) ? trimEnd(comparedName(action)) : ''),
     mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
+    resetRuleFor: createResetRules(sessions, defaults.timeZone ?? defaultResetRule.timeZone),
     rules: rules ?? [],
   }
 }

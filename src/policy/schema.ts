@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { risks } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
 import { visibleLine } from '../core/visible.js'
+import { breakerSchema } from './breaker.js'
 import { isExact } from './glob.js'
 import { isPlain, plainWords } from './name.js'
-import { closed, describe, explain, mapOf, maxName, names, text, truth, whole } from './parts.js'
+import { closed, describe, explain, filled, isRecord, mapOf, maxName, names, text, truth, whole } from './parts.js'
 import { comparedName } from './policy.js'
 import { longestTimeoutSeconds } from './risk.js'
+import { sessionsSchema } from './sessions.js'
 import { whenSchema } from './when.js'
 
 const maxApprovals = 10
@@ -77,17 +79,15 @@ const seconds = whole(1, longestTimeoutSeconds).optional()
 const timeout = z.union(
   [
     whole(1, longestTimeoutSeconds, notTimeout),
-    closed('part of `timeout`', { default: seconds, min: seconds, max: seconds }, notTimeout)
-      .superRefine(({ default: usual, min, max }, context) => {
+    filled(closed('part of `timeout`', { default: seconds, min: seconds, max: seconds }, notTimeout)).superRefine(
+      ({ default: usual, min, max }, context) => {
         const say = (message: string) => context.addIssue({ code: 'custom', message })
-        const isEmpty = usual === undefined && min === undefined && max === undefined
-        if (isEmpty && context.issues.length === 0) say('must not be empty; it takes default, min, max')
         if (min !== undefined && max !== undefined && min > max) say('`min` must not be above `max`')
         else if (usual !== undefined && (usual < (min ?? usual) || usual > (max ?? usual))) {
           say('`default` must not be below `min` or above `max`')
         }
-      })
-      .meta({ minProperties: 1 }),
+      },
+    ),
   ],
   { error: notTimeout },
 )
@@ -180,6 +180,11 @@ const ruleSchema = closed(
       'For so long after a denial, the same digest is refused at once.',
       { takes: 'seconds, 1 to 31536000', leftOut: 'not at all' },
     ),
+    breaker: explain(
+      breakerSchema.optional(),
+      'What comes of denials and expiries in a row in one session, and of insisting on one action.',
+      { takes: '`{ warn, wait, suspend, wait_seconds, fixation }`', leftOut: 'as [it is built in](#the-breaker)' },
+    ),
   },
   'must be made of settings, beginning with `- action: ...`',
 )
@@ -196,17 +201,28 @@ const groupsSchema = mapOf(groupSchema, {
   problemWithName: (name) => (groupName.safeParse(name).success ? null : 'must have a name that can be read'),
 })
 
+const notRules = 'must be a list, each rule beginning with `- action: ...`'
+
 export const rulesFileSchema = closed(
   'part of the file',
   {
     groups: groupsSchema.optional().meta({ description: 'People by the name of their group.' }),
     rules: z
-      .array(ruleSchema, 'must be a list, each rule beginning with `- action: ...`')
+      .array(ruleSchema, notRules)
       .max(maxRules, `must have at most ${maxRules} rules`)
+      .optional()
       .meta({ description: 'The first rule that fits an action and its details applies, whole.' }),
+    sessions: sessionsSchema.optional().meta({ description: 'When sessions are reset.' }),
   },
   'must hold `rules:` and below it a list of rules, each beginning with `- action: ...`',
 )
+  .refine((file) => !isRecord(file) || file.rules !== undefined || file.sessions !== undefined, {
+    path: ['rules'],
+    error: notRules,
+    // Whatever else is wrong with the file.
+    when: () => true,
+  })
+  .meta({ anyOf: [{ required: ['rules'] }, { required: ['sessions'] }] })
 
 /** For editors: what the file may hold. How its parts fit together, `policy check` alone can say. */
 export function rulesJsonSchema(): string {

@@ -1,9 +1,9 @@
 // Session keys: what an agent sends as session_key, made from where a message came from, and taken apart again. The rules are
 // those of the Hermes gateway, so that one chat has one key, whoever makes it.
 import { shortQuotedLine } from '../core/cut.js'
+import { type ChatType, chatTypes } from '../policy/reset.js'
 
-export const chatTypes = ['dm', 'group', 'channel', 'thread'] as const
-export type ChatType = (typeof chatTypes)[number]
+export { type ChatType, chatTypes }
 
 /** An id as its platform gives it. Nothing, null and '' are no id; 0 is one. */
 export type SourceId = string | number | bigint | null | undefined

@@ -128,6 +128,50 @@ t.test('explaining says every limit of the rule', async (t) => {
   t.match(text, 'After a denial the same request is refused for 60 seconds.')
 })
 
+t.test('explaining says what the rule changes of the breaker, and no more', async (t) => {
+  const explained = (parts: string) =>
+    explainAction(policyOf(`rules: [{ action: a, breaker: { ${parts} } }]`), 'a', '{}')
+      .split('\n')
+      .slice(12, -1)
+  t.same(explained('warn: 3'), [])
+  t.same(explained('warn: 2, wait_seconds: 60'), [
+    '  In one session, denials and expiries in a row bring a warning at 2, a wait of 60 seconds at 6, a suspension at 9.',
+  ])
+  t.same(explained('warn: 0, wait: 0, fixation: 3'), [
+    '  In one session, denials and expiries in a row bring a suspension at 9.',
+    '  Insisting on it with other details is pointed out at 3 in a row.',
+  ])
+  t.same(explained('warn: 0, wait: 0, suspend: 0, fixation: 0'), [
+    '  In one session, denials and expiries in a row bring nothing.',
+    '  Insisting on it with other details is never pointed out.',
+  ])
+})
+
+t.test('checking says when sessions are reset, in the order in which it is looked for', async (t) => {
+  const { ok, text } = checkRules(
+    `sessions:
+  daily_hour: 3
+  max_messages: 0
+  platforms: { telegram: { mode: idle, idle: 60, time_zone: Asia/Tokyo } }
+  chat_types: { group: { max_messages: 50, hash_ids: true } }
+`,
+    'my.yaml',
+  )
+  t.ok(ok)
+  t.match(text, 'my.yaml: 0 rules, no mistakes.')
+  t.match(
+    text,
+    `
+Sessions. Of each setting the first counts.
+  on telegram: mode idle, time zone Asia/Tokyo, idle after 60 minutes
+  in a group: 50 messages, ids hashed
+  else: mode both, daily at 3:00, time zone of the machine, idle after 1440 minutes, any number of messages, ids as they are
+`,
+  )
+  t.match(text, '`time_zone` has no effect here')
+  t.notMatch(checkRules('rules: [{ action: a }]', 'my.yaml').text, 'Sessions')
+})
+
 t.test('what is explained is what applies, and is safe to print', async () => {
   const policy = policyOf(rules)
   const action = fc.oneof(fc.constantFrom('pay_x', 'chat', 'delete_data', 'Delete-Data'), fc.string({ unit: 'binary' }))

@@ -71,6 +71,20 @@ t.test('SIGHUP reads the rules again: good ones apply to what comes after, bad o
   t.not(loaded[0].data.sha256, loaded[1].data.sha256)
 })
 
+t.test('a file may be about sessions alone; what has no effect in it is a warning in the log', async (t) => {
+  const file = join(temporaryFolder(t), 'rules.yaml')
+  writeFileSync(file, 'sessions: { mode: daily, time_zone: Mars/Olympus }\n')
+  t.match(await run(t, ['policy', 'check', file]), { code: 1, stdout: /line 1: there is no time zone `Mars\/Olympus`/ })
+  writeFileSync(file, 'sessions: { mode: daily }\n')
+  t.match(await run(t, ['policy', 'check', file]), { code: 0, stdout: /Sessions\..*\n {2}else: mode daily/ })
+  const program = await start(t, { flags: ['--policy', file] })
+  t.equal((await program.submit()).status, 202)
+  writeFileSync(file, 'sessions: { mode: daily, idle: 5 }\n')
+  program.child.kill('SIGHUP')
+  t.match(await program.logLine(/`idle` has no effect here/), { level: 'warn', policy: file })
+  t.match(await program.logLine(/the rules were read again/), { level: 'info', rules: 0 })
+})
+
 t.test('SIGHUP without rules is no reason to end', async (t) => {
   const program = await start(t)
   program.child.kill('SIGHUP')

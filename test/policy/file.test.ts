@@ -3,11 +3,15 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
 import { isMap, isSeq, parse as parseYaml, parseDocument } from 'yaml'
+import { breakerParts } from '../../src/policy/breaker.js'
 import { operators } from '../../src/policy/condition.js'
 import { readRules } from '../../src/policy/file.js'
+import { defaultBreaker } from '../../src/policy/policy.js'
+import { defaultResetRule } from '../../src/policy/reset.js'
 import { highRiskActions } from '../../src/policy/risk.js'
 import { ruleSettings } from '../../src/policy/schema.js'
-import { groups, withSetting, wrongSettings } from './wrong-settings.js'
+import { sessionSettings } from '../../src/policy/sessions.js'
+import { groups, withSession, withSetting, wrongSessions, wrongSettings } from './wrong-settings.js'
 
 function mistakesOf(text: string): string[] {
   const read = readRules(text)
@@ -24,6 +28,12 @@ function rulesOf(text: string) {
   const read = readRules(text)
   if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
   return read.rules
+}
+
+function sessionsOf(text: string) {
+  const read = readRules(text)
+  if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
+  return read.sessions
 }
 
 t.test('what is no rules file says so', async (t) => {
@@ -202,6 +212,137 @@ t.test('a timeout takes what it does not say from what is built in, moved as far
   )
 })
 
+t.test('a breaker takes what it does not say from what is built in', async (t) => {
+  const breakerOf = (setting: string) => rulesOf(withSetting(setting))[0]!.limits.breaker
+  t.same(breakerOf('risk: low'), defaultBreaker)
+  t.same(breakerOf('breaker: { wait_seconds: 60 }'), { ...defaultBreaker, waitMs: 60_000 })
+  t.same(breakerOf('breaker: { warn: 0, wait: 1, suspend: 1000, wait_seconds: 86400, fixation: 0 }'), {
+    warnAt: 0,
+    waitAt: 1,
+    suspendAt: 1000,
+    waitMs: 86_400_000,
+    fixationAt: 0,
+  })
+  t.same(breakerOf('breaker: { suspend: 0 }'), { ...defaultBreaker, suspendAt: 0 })
+  t.same(breakerOf('breaker: { warn: 8, wait: 0 }'), { ...defaultBreaker, warnAt: 8, waitAt: 0 }, 'never is no step')
+  t.same(warningsOf(withSetting('breaker: { wait: 0, wait_seconds: 5 }')), [
+    'line 3: `wait_seconds` has no effect here: with `wait: 0` nobody must wait',
+  ])
+})
+
+t.test('each setting for sessions that is wrong is a mistake, and says what would be right', async (t) => {
+  for (const [setting, expected] of wrongSessions) {
+    const said = mistakesOf(withSession(setting))
+    t.match(said, [expected], setting)
+    t.equal(said.length, 1)
+    t.match(said[0], /^line 2: /)
+  }
+})
+
+t.test('what is wrong with sessions is said with the rest, each with its line', async (t) => {
+  const text = `sessions:
+  mode: weekly
+  platforms:
+    Slack: { idle: 0 }
+  chat_types:
+    chanel:
+      idle: 5
+    dm:
+      daily_hour: 24
+rules:
+  - action: a
+    risk: huge
+`
+  t.same(mistakesOf(text), [
+    'line 2: `mode` must be one of none, idle, daily, both',
+    'line 4: `Slack` must be in lower case, as in a session key',
+    'line 4: `idle` must be a whole number from 1 to 525600',
+    'line 6: there is no chat type `chanel`; did you mean `channel`?',
+    'line 9: `daily_hour` must be a whole number from 0 to 23',
+    'line 12: `risk` must be one of low, normal, high',
+  ])
+})
+
+t.test('a file may hold sessions alone, and without both it says that rules are missing', async (t) => {
+  t.same(readRules('sessions: { mode: none }'), {
+    rules: [],
+    sessions: { general: { mode: 'none' }, platforms: new Map(), chatTypes: new Map() },
+    warnings: [],
+  })
+  t.equal(sessionsOf('rules: [{ action: a }]'), null)
+  t.match(
+    warningsOf('rules: []\nsessions: { mode: none }'),
+    [/there are no rules/],
+    'a list that is empty is another thing',
+  )
+  t.match(mistakesOf('sessions:\n'), [
+    'line 1: `sessions` has no value; it must be made of settings, such as `mode: daily`',
+  ])
+  t.match(mistakesOf('sessions: {}'), [/`sessions` must not be empty; it takes mode, daily_hour/])
+  const missing = /`rules` is missing; it must be a list, each rule beginning with/
+  t.match(mistakesOf('{}'), [missing])
+  t.match(mistakesOf('session: { mode: none }'), [/no part of the file `session`; did you mean `sessions`/, missing])
+})
+
+t.test('all that is said of sessions is read', async (t) => {
+  const text = `sessions:
+  mode: daily
+  daily_hour: 0
+  time_zone: Asia/Kathmandu
+  idle: 525600
+  max_messages: 0
+  hash_ids: true
+  platforms:
+    telegram: { mode: idle, idle: 1 }
+    __proto__: { mode: both }
+  chat_types:
+    thread: { max_messages: 1000000 }
+    dm: { daily_hour: 23 }
+`
+  t.same(sessionsOf(text), {
+    general: {
+      mode: 'daily',
+      dailyHour: 0,
+      timeZone: 'Asia/Kathmandu',
+      idleMs: 525_600 * 60_000,
+      maxMessages: 0,
+      hashesIds: true,
+    },
+    platforms: new Map<string, object>([
+      ['telegram', { mode: 'idle', idleMs: 60_000 }],
+      ['__proto__', { mode: 'both' }],
+    ]),
+    chatTypes: new Map<string, object>([
+      ['thread', { maxMessages: 1_000_000 }],
+      ['dm', { dailyHour: 23 }],
+    ]),
+  })
+})
+
+t.test('what no session goes by is worth a warning', async (t) => {
+  const idle = /`idle` has no effect here: only mode `idle` or `both` goes by it/
+  const hour = /`daily_hour` has no effect here: only mode `daily` or `both` goes by it/
+  const zone = /`time_zone` has no effect here/
+  const cases: [string, RegExp[]][] = [
+    ['idle: 5, daily_hour: 5, time_zone: UTC', []],
+    ['mode: daily, idle: 5, daily_hour: 5', [idle]],
+    ['mode: idle, idle: 5, daily_hour: 5, time_zone: UTC', [hour, zone]],
+    ['mode: none, idle: 5, daily_hour: 5, max_messages: 5, hash_ids: true', [idle, hour]],
+    ['mode: daily, idle: 5, platforms: { x: { mode: idle } }', []],
+    ['mode: daily, idle: 5, platforms: { x: { mode: idle, idle: 6 } }', [idle]],
+    ['mode: daily, platforms: { x: { idle: 5 } }', [idle]],
+    ['mode: daily, platforms: { x: { idle: 5 } }, chat_types: { dm: { mode: both } }', []],
+    ['mode: daily, chat_types: { dm: { idle: 5 } }, platforms: { x: { mode: idle } }', []],
+    ['chat_types: { dm: { mode: none, time_zone: UTC } }', [zone]],
+  ]
+  for (const [settings, expected] of cases) {
+    const warnings = warningsOf(withSession(settings))
+    t.equal(warnings.length, expected.length, settings)
+    t.match(warnings, expected, settings)
+  }
+  t.match(warningsOf('sessions:\n  mode: daily\n  platforms:\n    x:\n      idle: 5\n'), [/^line 5: /])
+})
+
 t.test('a null that is written out is a value', async (t) => {
   const [rule] = rulesOf(withSetting('when: { a: null, b: { equals: ~ } }'))
   t.ok(rule!.when.every(({ holds }) => holds({ a: null, b: null })))
@@ -291,10 +432,16 @@ t.test('whatever the text, it is rules or mistakes, never an exception', async (
     fc.constantFrom(...Object.keys(ruleSettings), 'x'),
     fc.oneof(scalar, fc.jsonValue({ maxDepth: 3 })),
   )
+  const session = fc.dictionary(fc.constantFrom(...Object.keys(sessionSettings), 'dm', 'x'), scalar)
+  const nested = fc.dictionary(
+    fc.constantFrom(...Object.keys(sessionSettings), 'x'),
+    fc.oneof(scalar, session, fc.dictionary(fc.constantFrom('dm', 'x', 'X'), session)),
+  )
   const text = fc.oneof(
     fc.string(),
     fc.jsonValue().map((value) => JSON.stringify(value)),
     fc.array(rule, { maxLength: 4 }).map((rules) => JSON.stringify({ groups: { g: ['a'] }, rules })),
+    fc.record({ sessions: nested }).map((file) => JSON.stringify(file)),
   )
   fc.assert(
     fc.property(text, (one) => {
@@ -332,6 +479,15 @@ t.test('the sample shows every setting and every comparison', async (t) => {
     [...operators, 'every'].filter((word) => !sample.includes(word)),
     [],
   )
+  t.same(
+    [...Object.keys(sessionSettings), ...Object.keys(breakerParts)].filter((setting) => !named.has(setting)),
+    [],
+  )
+})
+
+t.test('the sample shows what is built in for sessions and the breaker', async (t) => {
+  t.same(sessionsOf(sample)!.general, { ...defaultResetRule, timeZone: 'Europe/Zurich' })
+  t.same(rulesOf(sample)[0]!.limits.breaker, defaultBreaker)
 })
 
 t.test('in the sample every rule has what helps against tiredness, and the last one is for everything', async (t) => {
@@ -347,5 +503,5 @@ const manual = readFileSync(fileURLToPath(new URL('../../../docs/rules.md', impo
 t.test('the examples in the manual are valid', async (t) => {
   const examples = [...manual.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!)
   t.ok(examples.length > 0)
-  for (const text of examples.filter((one) => one.includes('rules:'))) t.same(warningsOf(text), [], text)
+  for (const text of examples.filter((one) => /^(rules|sessions):/m.test(one))) t.same(warningsOf(text), [], text)
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { defaultTerms } from '../../src/core/model.js'
 import { readRules } from '../../src/policy/file.js'
 import { highRiskActions, isHighRisk, timeoutWithin } from '../../src/policy/risk.js'
-import { createPolicy } from '../../src/policy/policy.js'
+import { createPolicy, defaultBreaker } from '../../src/policy/policy.js'
 
 const defaults = { rate: { max: 10, windowMs: 3_600_000, isPerRequester: true } }
 
@@ -23,6 +23,7 @@ t.test('without rules everything is as it is built in', async (t) => {
     maxOpen: null,
     mergesIdentical: false,
     denialHoldsMs: 0,
+    breaker: defaultBreaker,
   })
   t.ok(policy.mayWhitelist('send_mail'))
   t.same(policy.rules, [])
@@ -91,6 +92,7 @@ rules:
     open_limit: 3
     merge_identical: true
     refuse_after_denial: 90
+    breaker: { warn: 1, wait: 2, suspend: 3, wait_seconds: 30, fixation: 4 }
 `)
   t.same(policy.govern('a', '{}'), {
     terms: {
@@ -114,6 +116,7 @@ rules:
       maxOpen: 3,
       mergesIdentical: true,
       denialHoldsMs: 90_000,
+      breaker: { warnAt: 1, waitAt: 2, suspendAt: 3, waitMs: 30_000, fixationAt: 4 },
     },
   })
 })

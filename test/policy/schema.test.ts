@@ -8,7 +8,7 @@ import { readRules } from '../../src/policy/file.js'
 import { rulesJsonSchema } from '../../src/policy/schema.js'
 import { listDocuments, takeApart } from '../docs/markdown.js'
 import { root } from '../e2e/program.js'
-import { groups, withSetting, wrongSettings } from './wrong-settings.js'
+import { groups, withSession, withSetting, wrongSessions, wrongSettings } from './wrong-settings.js'
 
 // What is required beside other schemas, and types in lists, are what ajv's strict mode knows no good use for.
 const ajv = new Ajv({ strictTypes: false, strictRequired: false })
@@ -18,10 +18,10 @@ const passes = (text: string) => isValid(parseYaml(text))
 t.test('the rules in the documents and the sample fit the JSON Schema', async (t) => {
   const examples = listDocuments().flatMap((document) =>
     takeApart(document).blocks.flatMap(({ language, lines }) =>
-      language === 'yaml' && lines.includes('rules:') ? [lines.join('\n')] : [],
+      language === 'yaml' && lines.some((line) => /^(rules|sessions):$/.test(line)) ? [lines.join('\n')] : [],
     ),
   )
-  t.ok(examples.length >= 2, 'they are found')
+  t.ok(examples.length >= 3, 'they are found')
   const sample = readFileSync(join(root, 'holdpoint.rules.sample.yaml'), 'utf8')
   for (const text of [sample, ...examples]) {
     t.ok(passes(text), text)
@@ -50,6 +50,10 @@ const beyondSchema = [
   'whitelist: true, approvals: 2',
   'whitelist: true, approvals: { sec: 1 }',
   'digest_required: false, risk: high',
+  'breaker: { warn: 4, wait: 4 }',
+  'breaker: { warn: 7 }',
+  'breaker: { suspend: 5 }',
+  'breaker: { warn: 9, wait: 0 }',
   'when: { a: }',
   'when: { a..b: 1 }',
   'when: { a: { equals: } }',
@@ -64,8 +68,16 @@ t.test('a setting that is wrong does not fit the JSON Schema, unless only the se
   )
 })
 
+t.test('of sessions the service alone can tell whether there is such a time zone', async (t) => {
+  t.same(
+    wrongSessions.map(([setting]) => setting).filter((setting) => passes(withSession(setting))),
+    wrongSessions.flatMap(([setting, { source }]) => (source.startsWith('there is no time zone') ? [setting] : [])),
+  )
+})
+
 t.test('a file that is wrong as a whole does not fit the JSON Schema', async (t) => {
   t.ok(passes(`${groups}rules: []`))
+  t.ok(passes('sessions: { mode: none }'), 'sessions alone are enough')
   for (const text of [
     'null',
     '[]',
@@ -74,6 +86,10 @@ t.test('a file that is wrong as a whole does not fit the JSON Schema', async (t)
     'rules:',
     'rules: { action: a }',
     'rule: []',
+    'sessions:',
+    'sessions: {}',
+    'sessions: none',
+    'sessions: { mode: none }\nrules:',
     'rules: [text]',
     'rules: [{ risk: low }]',
     'rules: [{ action: [] }]',

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/store.js'
 import { anyone, locally, person } from '../actors.js'
-import { build, counter, manualClock, t0, temporaryFolder, until, interleaving } from '../support.js'
+import { build, counter, manualClock, rulesFrom, t0, temporaryFolder, until, interleaving } from '../support.js'
 
 t.test('a confirmation expires on time with nobody asking, and that is on record', async (t) => {
   const { submit, store, clock, events } = await build(t)
@@ -215,3 +215,19 @@ t.test('a decision that loses a race learns what stands; one that loses every ra
   t.equal(hopeless.body.code, 'contended')
   t.equal((await call('GET', '/confirm/id-0002')).body.status, 'pending')
 })
+
+t.test(
+  'sessions are reset by the rules as they are now, and by the zone of the machine where these say none',
+  async (t) => {
+    const { service } = await build(t, { rules: 'sessions: { mode: idle, idle: 5 }', timeZone: 'Asia/Kathmandu' })
+    const found = () => service.policy().resetRuleFor('telegram', 'dm')
+    t.match(found(), { mode: 'idle', idleMs: 300_000, timeZone: 'Asia/Kathmandu' })
+    await service.useRules(
+      rulesFrom('sessions: { time_zone: Europe/Zurich, platforms: { telegram: { mode: daily } } }'),
+    )
+    t.match(found(), { mode: 'daily', idleMs: 86_400_000, timeZone: 'Europe/Zurich' })
+    await service.useRules(rulesFrom('rules: [{ action: a, breaker: { warn: 1 } }]'))
+    t.match(found(), { mode: 'both', timeZone: 'Asia/Kathmandu' })
+    t.equal(service.policy().govern('a', '{}').limits.breaker.warnAt, 1)
+  },
+)

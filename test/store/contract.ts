@@ -577,6 +577,8 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     await store.commit(insert(record))
     t.same(await store.confirmations.brief('c1'), {
       requester: 'agent',
+      share: '',
+      sessionKey: 's',
       isResolved: false,
       createdAt: 1000,
       deadline: record.deadline,

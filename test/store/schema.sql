@@ -36,7 +36,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '',
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -64,7 +64,13 @@ CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
 
 CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
 
+CREATE INDEX confirmations_session_ended ON confirmations (share, session_key, resolved_at)
+    WHERE resolved_at IS NOT NULL AND session_key <> '';
+
 CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
+
+CREATE INDEX confirmations_session_open ON confirmations (share, session_key, created_at)
+    WHERE due_at IS NOT NULL AND session_key <> '';
 
 CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
@@ -162,7 +168,7 @@ CREATE TABLE "grants" (
     granted_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
-    details TEXT, granted_by_kind TEXT NOT NULL DEFAULT 'person',
+    details TEXT, granted_by_kind TEXT NOT NULL DEFAULT 'person', given_at INTEGER NOT NULL DEFAULT 0,
     UNIQUE (action, scope, session_key, requester, conditions, details_hash),
     CHECK ((details_hash = '') = (details IS NULL))
   ) STRICT;
@@ -171,6 +177,8 @@ CREATE INDEX grants_created_at ON grants (created_at);
 
 CREATE INDEX grants_live ON grants (action, session_key, details_hash, coalesce(expires_at, 9007199254740991))
     WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses);
+
+CREATE INDEX grants_session ON grants (session_key) WHERE scope = 'session' AND revoked_at IS NULL;
 
 CREATE TABLE idempotency_keys (
     caller TEXT NOT NULL,
@@ -224,6 +232,68 @@ CREATE TABLE quota_slots (
     ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE secrets (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE session_runs (
+    id TEXT NOT NULL PRIMARY KEY,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    platform TEXT,
+    created_at INTEGER NOT NULL,
+    last_active_at INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    submissions INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX session_runs_active ON session_runs (last_active_at);
+
+CREATE INDEX session_runs_of ON session_runs (requester, session_key, ended_at);
+
+CREATE TABLE sessions (
+    arrival INTEGER PRIMARY KEY,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    platform TEXT,
+    version INTEGER NOT NULL,
+    run_id TEXT,
+    run_created_at INTEGER,
+    last_active_at INTEGER,
+    messages INTEGER NOT NULL,
+    submissions INTEGER NOT NULL,
+    trusted_from INTEGER NOT NULL,
+    due_at INTEGER,
+    due_reason TEXT,
+    due_to TEXT,
+    reset_at INTEGER,
+    rotated_at INTEGER,
+    rotation_reason TEXT,
+    previous_id TEXT,
+    is_told INTEGER NOT NULL,
+    suspended_at INTEGER,
+    suspended_by TEXT,
+    suspended_reason TEXT,
+    failures INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    stepped_at INTEGER NOT NULL,
+    waits_until INTEGER NOT NULL,
+    fixed_action TEXT,
+    fixed_digest TEXT,
+    repeats INTEGER,
+    UNIQUE (requester, session_key)
+  ) STRICT;
+
+CREATE INDEX sessions_active ON sessions (last_active_at) WHERE run_id IS NOT NULL;
+
+CREATE INDEX sessions_held ON sessions (requester, session_key) WHERE due_at IS NOT NULL;
+
+CREATE INDEX sessions_key ON sessions (session_key, requester) WHERE run_id IS NOT NULL;
+
+CREATE INDEX sessions_own ON sessions (requester, last_active_at) WHERE run_id IS NOT NULL;
+
+CREATE INDEX sessions_reset ON sessions (reset_at) WHERE reset_at IS NOT NULL;
+
+CREATE INDEX sessions_suspended ON sessions (last_active_at) WHERE suspended_at IS NOT NULL;
 
 CREATE TABLE sign_in_links (
     hash TEXT NOT NULL PRIMARY KEY,
