@@ -247,7 +247,7 @@ export function attempted(delivery: Delivery, { digest }: Confirmation): NewEven
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
-    confirmationId: delivery.confirmationId,
+    confirmationId: delivery.subjectId,
     data: {
       state: delivery.state,
       attempts: delivery.attempts,
@@ -266,7 +266,7 @@ export function notified(delivery: Delivery, { action, requester, onBehalfOf, di
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
-    confirmationId: delivery.confirmationId,
+    confirmationId: delivery.subjectId,
     data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester, ...behalf },
   }
 }

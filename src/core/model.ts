@@ -209,7 +209,7 @@ export const deliveryStates = ['queued', 'retrying', 'sent', 'failed', 'supersed
 export type DeliveryState = (typeof deliveryStates)[number]
 
 export interface Delivery {
-  confirmationId: string
+  subjectId: string
   channel: ChannelName
   /** What fares alike within the channel: the host of a callback; nothing for a chat, which is one. */
   destination: string

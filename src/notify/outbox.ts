@@ -91,14 +91,14 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       const chosen = new Map<string, Place>()
       if (stopped) return chosen
       for (const one of due) {
-        if (inFlight.has(one.confirmationId) || inFlight.size + chosen.size >= width) continue
+        if (inFlight.has(one.subjectId) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
         const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
         if (waits || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
         const place = { health, share: one.share }
         count(place, 1)
         lastServed = one.share
-        chosen.set(one.confirmationId, place)
+        chosen.set(one.subjectId, place)
       }
       return chosen
     }
@@ -109,10 +109,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       try {
         claimed = await store.deliveries.claim(name, [...chosen.keys()], leaseMs)
       } finally {
-        const mine = new Set(claimed.map(({ confirmationId }) => confirmationId))
+        const mine = new Set(claimed.map(({ subjectId }) => subjectId))
         for (const [id, place] of chosen) if (!mine.has(id)) count(place, -1)
       }
-      for (const one of claimed) start(one, chosen.get(one.confirmationId)!)
+      for (const one of claimed) start(one, chosen.get(one.subjectId)!)
     }
 
     /** When something else is due, or a destination may be tried again that is not tried now. */
@@ -147,13 +147,13 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     function start(claimed: Claimed, place: Place): void {
-      const { confirmationId } = claimed
+      const { subjectId } = claimed
       const run = deliver(claimed, place.health).finally(() => {
         count(place, -1)
-        inFlight.delete(confirmationId)
+        inFlight.delete(subjectId)
         alarm.by(clock.now())
       })
-      inFlight.set(confirmationId, run)
+      inFlight.set(subjectId, run)
     }
 
     function healthOf({ destination }: Due, now: number): Health {
@@ -170,7 +170,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     async function deliver(claimed: Claimed, health: Health): Promise<void> {
-      const confirmation = await persist(() => store.confirmations.get(claimed.confirmationId))
+      const confirmation = await persist(() => store.confirmations.get(claimed.subjectId))
       if (confirmation === undefined) return
       // Between taking it up and sending it nothing more begins once the service stops.
       if (stopped) return release(claimed)
@@ -196,10 +196,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
-    async function record({ confirmationId, version }: Claimed, result: DeliveryResult): Promise<void> {
+    async function record({ subjectId, version }: Claimed, result: DeliveryResult): Promise<void> {
       await persist(async () => {
-        const confirmation = await store.confirmations.get(confirmationId)
-        const all = await store.deliveries.of(confirmationId)
+        const confirmation = await store.confirmations.get(subjectId)
+        const all = await store.deliveries.of(subjectId)
         const delivery = all.find((one) => one.channel === name)
         if (confirmation === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.

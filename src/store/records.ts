@@ -152,7 +152,7 @@ export const deliveries = describe<Delivery>()({
   name: 'deliveries',
   key: ['confirmation_id', 'channel'],
   columns: {
-    confirmation_id: fixed((d) => d.confirmationId),
+    confirmation_id: fixed((d) => d.subjectId),
     channel: fixed((d) => d.channel),
     destination: fixed((d) => d.destination),
     share: fixed((d) => d.share),
@@ -166,7 +166,7 @@ export const deliveries = describe<Delivery>()({
     leased_until: changing((): number | null => null),
   },
   toRecord: (row) => ({
-    confirmationId: row.confirmation_id,
+    subjectId: row.confirmation_id,
     channel: row.channel,
     destination: row.destination,
     share: row.share,

@@ -127,7 +127,7 @@ export interface Page<T> {
 }
 
 /** A delivery whose time has come, how long its confirmation lives, and whether the log was told of it. */
-export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
+export interface Due extends Pick<Delivery, 'subjectId' | 'destination' | 'share'> {
   createdAt: number
   deadline: number
   isInLog: boolean
@@ -143,7 +143,7 @@ export interface Turn {
 }
 
 /** A delivery that was leased, and the version by which the lease is known. */
-export type Claimed = Pick<Delivery, 'confirmationId' | 'version'>
+export type Claimed = Pick<Delivery, 'subjectId' | 'version'>
 
 /** Which events. Action, requester and session are those of the confirmation an event is about, if it is about one. */
 export interface EventFilter {
@@ -284,7 +284,7 @@ export interface Grants {
 }
 
 export interface Deliveries {
-  of(confirmationId: string): Promise<Delivery[]>
+  of(subjectId: string): Promise<Delivery[]>
   /**
    * A channel's deliveries whose time has come and that nobody has leased, in turns: one of each share, the longest due
    * first, then the next of each. However many wait, a share costs one seek. May be fewer than there are.
@@ -295,7 +295,7 @@ export interface Deliveries {
    * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the
    * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
-  claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
+  claim(channel: ChannelName, subjectIds: string[], leaseMs: number): Promise<Claimed[]>
   /** Ends leases of which no use was made, so that others need not wait for their end. */
   release(channel: ChannelName, claimed: Claimed[]): Promise<void>
   /** When the channel's next delivery is due, or its lease over, after `time`. */

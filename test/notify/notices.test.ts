@@ -16,7 +16,7 @@ const approved = resolve(pending, 'approved', yes, 900_000) as Confirmation
 function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0): Delivery {
   const nextAt = state === 'queued' || state === 'retrying' ? t0 : null
   return {
-    confirmationId: 'id-0001',
+    subjectId: 'id-0001',
     channel,
     destination: '',
     share: '',

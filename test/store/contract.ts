@@ -52,8 +52,8 @@ export function confirmation(id: string, fields: Partial<Pending> = {}): Pending
 
 const turn = (fields: Partial<Turn> = {}): Turn => ({ after: '', fullShares: [], fullDestinations: [], ...fields })
 
-const delivery = (confirmationId: string, fields: Partial<Delivery> = {}): Delivery => ({
-  confirmationId,
+const delivery = (subjectId: string, fields: Partial<Delivery> = {}): Delivery => ({
+  subjectId,
   channel: 'telegram',
   destination: '',
   share: '',
@@ -711,7 +711,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
     t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
-      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
+      { subjectId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
@@ -733,7 +733,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       const record = delivery(id, { nextAt: id === 'c3' ? 9000 : 2000 })
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
     }
-    const due = async () => (await store.deliveries.due('telegram', time, 10, turn())).map((one) => one.confirmationId)
+    const due = async () => (await store.deliveries.due('telegram', time, 10, turn())).map((one) => one.subjectId)
     const told: Commits[] = []
     store.follow((commits) => told.push(commits))
     const claims = await Promise.all([
@@ -743,8 +743,8 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     ])
     t.same(claims, [
       [
-        { confirmationId: 'c1', version: 2 },
-        { confirmationId: 'c2', version: 2 },
+        { subjectId: 'c1', version: 2 },
+        { subjectId: 'c2', version: 2 },
       ],
       [],
       [],
@@ -761,17 +761,17 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await due(), ['c1'], 'what was written is leased no more')
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 3 }])
-    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 2 }])
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 2 }])
     t.same(await due(), ['c1'], 'who had an earlier lease ends none')
-    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 3 }])
     t.same(await due(), ['c2', 'c1'], 'nor what was given back')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 4 }])
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(
       await again.deliveries.due('telegram', time, 10, turn()),
-      [{ confirmationId: 'c2' }, {}],
+      [{ subjectId: 'c2' }, {}],
       'nobody else is there',
     )
   })
@@ -790,7 +790,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     }
     const ids = async (limit: number, except: string[]) =>
       (await store.deliveries.due('callback', 9000, limit, turn({ fullDestinations: except }))).map(
-        ({ confirmationId }) => confirmationId,
+        ({ subjectId }) => subjectId,
       )
     t.same(await ids(10, []), ['c1', 'c2', 'c3'])
     t.same(await ids(1, ['a.example']), ['c2'])
@@ -806,7 +806,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
     }
     const ids = async (limit: number, fields: Partial<Turn> = {}) =>
-      (await store.deliveries.due('telegram', 9000, limit, turn(fields))).map((one) => one.confirmationId)
+      (await store.deliveries.due('telegram', 9000, limit, turn(fields))).map((one) => one.subjectId)
     t.same(await ids(1), ['a1'])
     t.same(await ids(1, { after: 'a' }), ['b1'])
     t.same(await ids(3, { after: 'b' }), ['c1', 'a1', 'b1'])

@@ -18,7 +18,7 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
         WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
       )
       .pluck(),
-    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt,
+    due: db.prepare(`SELECT confirmation_id AS subjectId, destination, deliveries.share, created_at AS createdAt,
         deadline, EXISTS (SELECT 1 FROM deliveries AS log
           WHERE log.confirmation_id = id AND log.channel = 'log' AND log.state = 'sent') AS isInLog
       FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id

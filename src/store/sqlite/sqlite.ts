@@ -213,12 +213,12 @@ export function openSqliteStore(
 
     deliveries: {
       ...deliveries,
-      async claim(channel, confirmationIds, leaseMs) {
-        const rows = await run(['claim', channel, leaseMs, confirmationIds])
-        return rows.map(([confirmationId, version]) => ({ confirmationId, version }) as Claimed)
+      async claim(channel, subjectIds, leaseMs) {
+        const rows = await run(['claim', channel, leaseMs, subjectIds])
+        return rows.map(([subjectId, version]) => ({ subjectId, version }) as Claimed)
       },
       async release(channel, claimed) {
-        await run(['release', channel, claimed.map(({ confirmationId, version }) => [confirmationId, version])])
+        await run(['release', channel, claimed.map(({ subjectId, version }) => [subjectId, version])])
       },
     },
 
@@ -307,7 +307,7 @@ function referenceTo(write: Write): Reference | null {
     case 'key':
       return { kind: write.kind, id: write.record.id }
     case 'delivery':
-      return { kind: 'delivery', id: write.record.confirmationId, channel: write.record.channel }
+      return { kind: 'delivery', id: write.record.subjectId, channel: write.record.channel }
     case 'person':
       return { kind: 'person', id: write.record.name }
     case 'link':

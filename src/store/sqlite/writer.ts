@@ -38,8 +38,8 @@ export interface PackedChange {
 /** What is written beside the history. `rows` of its outcome are what it answers with. */
 export type Task =
   | ['probe']
-  | ['claim', channel: string, leaseMs: number, confirmationIds: string[]]
-  | ['release', channel: string, leases: [confirmationId: string, version: number][]]
+  | ['claim', channel: string, leaseMs: number, subjectIds: string[]]
+  | ['release', channel: string, leases: [subjectId: string, version: number][]]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
   | ['key_uses', values: SqlValue[][]]
