@@ -11,6 +11,7 @@ import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
 import { skeleton } from '../core/skeleton.js'
 import {
+  type Alarm,
   type Approved,
   type Confirmation,
   defaultTerms,
@@ -152,6 +153,7 @@ export const deliveries = describe<Delivery>()({
   name: 'deliveries',
   key: ['confirmation_id', 'channel'],
   columns: {
+    // Or the id of an alarm.
     confirmation_id: fixed((d) => d.subjectId),
     channel: fixed((d) => d.channel),
     destination: fixed((d) => d.destination),
@@ -176,6 +178,34 @@ export const deliveries = describe<Delivery>()({
     nextAt: row.next_at,
     updatedAt: row.updated_at,
     error: row.error,
+  }),
+})
+
+/** Only ever added. */
+export const alarms = describe<Alarm>()({
+  name: 'alarms',
+  key: ['id'],
+  columns: {
+    id: fixed((a) => a.id),
+    kind: fixed((a) => a.kind),
+    share: fixed((a) => a.share),
+    requester: fixed((a) => a.requester),
+    session_key: fixed((a) => a.sessionKey),
+    reason: fixed((a) => a.reason),
+    command: fixed((a) => a.command),
+    request: fixed((a) => a.request),
+    created_at: fixed((a) => a.createdAt),
+  },
+  toRecord: (row) => ({
+    id: row.id,
+    kind: row.kind,
+    share: row.share,
+    requester: row.requester,
+    sessionKey: row.session_key,
+    reason: row.reason,
+    command: row.command,
+    request: row.request,
+    createdAt: row.created_at,
   }),
 })
 
@@ -406,4 +436,8 @@ export const tables = {
   key: keys,
   link: links,
   sign_in_link: signInLinks,
+  alarm: alarms,
 } as const
+
+/** Those of which a record is only ever added: it has no version. */
+export const addedOnly: ReadonlySet<string> = new Set<keyof typeof tables>(['idempotency', 'alarm'])

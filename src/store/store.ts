@@ -6,6 +6,7 @@ import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
 import type {
+  Alarm,
   ChannelName,
   Confirmation,
   Delivery,
@@ -32,6 +33,8 @@ export type Write =
   | { kind: 'sign_in_link'; expect: number | 'absent'; record: SignInLink }
   /** Only ever added; a conflict if the caller has used the key before. */
   | { kind: 'idempotency'; record: IdempotencyRecord }
+  /** Only ever added, with its first deliveries. */
+  | { kind: 'alarm'; record: Alarm }
 
 /** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
 export type Requirement =
@@ -126,10 +129,10 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-/** A delivery whose time has come, how long its confirmation lives, and whether the log was told of it. */
+/** A delivery whose time has come, how long its subject lives (an alarm: for ever), and whether the log was told of it. */
 export interface Due extends Pick<Delivery, 'subjectId' | 'destination' | 'share'> {
   createdAt: number
-  deadline: number
+  deadline: number | null
   isInLog: boolean
 }
 
@@ -195,6 +198,7 @@ export interface Store {
   confirmations: Confirmations
   grants: Grants
   deliveries: Deliveries
+  alarms: { get(id: string): Promise<Alarm | undefined> }
   events: Events
   /** What this caller has sent with this Idempotency-Key. */
   idempotency: {
@@ -291,7 +295,7 @@ export interface Deliveries {
    */
   due(channel: ChannelName, now: number, limit: number, turn: Turn): Promise<Due[]>
   /**
-   * Leases those of these confirmations' deliveries that are due and not leased, and answers with them. Atomic: of two who
+   * Leases those of these subjects' deliveries that are due and not leased, and answers with them. Atomic: of two who
    * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the
    * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */

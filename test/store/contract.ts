@@ -32,6 +32,7 @@ import {
 import type { Grant } from '../../src/whitelist/grant.js'
 import type { SignIn } from '../../src/access/sign-in.js'
 import { agent, anyone, chatLink, person as personActor, someEvent } from '../actors.js'
+import { alarmOf, raising } from '../alarm.js'
 import { temporaryFolder } from '../support.js'
 import { submissionOf } from '../submission.js'
 
@@ -724,6 +725,37 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(await store.deliveries.of('c1'), [{ channel: 'discord' }, sent])
   })
 
+  t.test('an alarm is added once, and its deliveries come due as others do', async (t) => {
+    const store = await open(t)
+    const alarm = alarmOf({ sessionKey: '\u202e\n', share: 'bot', createdAt: 1500 })
+    const { id } = alarm
+    t.equal(await store.alarms.get(id), undefined)
+    t.ok(isCommitted(await store.commit(raising(alarm, 'telegram'))))
+    t.same(await store.alarms.get(id), alarm)
+    t.equal(await store.commit(raising({ ...alarm, reason: 'another' }, 'discord')), 'conflict')
+    t.same(await store.alarms.get(id), alarm)
+    t.equal(await store.confirmations.get(id), undefined)
+    t.same(
+      (await store.deliveries.of(id)).map(({ channel }) => channel),
+      ['log', 'telegram'],
+    )
+    const waiting = { subjectId: id, destination: '', share: 'bot', createdAt: 1500, deadline: null }
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: false }])
+    t.same(await store.deliveries.due('log', 31_499, 10, turn()), [])
+    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...waiting, isInLog: false }])
+    t.equal(await store.deliveries.countUndelivered(), 1)
+    const log = delivery(id, { channel: 'log', share: 'bot', version: 2, state: 'sent', nextAt: null })
+    await store.commit(change({ kind: 'delivery', expect: 1, record: log }))
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: true }])
+    t.match(await store.deliveries.claim('telegram', [id], 500), [{ subjectId: id, version: 2 }])
+  })
+
+  t.test('a delivery of nothing that is there is never due', async (t) => {
+    const store = await open(t)
+    await store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery('nothing') }))
+    t.same(await store.deliveries.due('telegram', 9999, 10, turn()), [])
+  })
+
   t.test('a delivery that is due is leased to one, until its time is over or it is written', async (t) => {
     let time = 2000
     const place = temporaryFolder(t)
@@ -769,11 +801,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
-    t.match(
-      await again.deliveries.due('telegram', time, 10, turn()),
-      [{ subjectId: 'c2' }, {}],
-      'nobody else is there',
-    )
+    t.match(await again.deliveries.due('telegram', time, 10, turn()), [{ subjectId: 'c2' }, {}], 'nobody else is there')
   })
 
   t.test('what is due for destinations that are full is passed over', async (t) => {

@@ -516,4 +516,18 @@ export const migrations: readonly Migration[] = [
   UPDATE quota_slots
   SET kept_until = at + CASE WHEN quota GLOB 'action *' OR quota GLOB 'of *' THEN 31536000000 ELSE 3600000 END;
   `,
+  `
+  -- What people are told that is about no confirmation. Its deliveries have its id in place of a confirmation's.
+  CREATE TABLE alarms (
+    id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    share TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    command TEXT NOT NULL,
+    request TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -4,8 +4,10 @@ import type { Key, KeyUse } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
+import type { Alarm } from '../../core/model.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
 import {
+  alarms,
   events,
   idempotency,
   idempotencyOwner,
@@ -268,6 +270,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
+  const alarm = one<Alarm, Alarm>(alarms)
   const link = one<Link, Link>(links)
   const signInLink = one<SignInLink, SignInLink>(signInLinks)
   const usageOf = readUsage(db)
@@ -277,6 +280,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
+    alarms: { get: async (id: string) => alarm(id) },
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
     people: readPeople(db),
@@ -317,6 +321,7 @@ function referenceTo(write: Write): Reference | null {
       return { kind: 'grant', id: write.grantId }
     // Only ever added: nobody remembers that one was not there.
     case 'idempotency':
+    case 'alarm':
       return null
   }
 }
@@ -380,7 +385,7 @@ function packWrite(write: Write): PackedWrite {
   if (write.kind === 'use') return ['use', write.grantId, write.count]
   // The kinds and their tables go together, which the type of a union cannot say.
   const table = tables[write.kind] as Table<Write extends { record: infer R } ? R : never>
-  const expect = write.kind === 'idempotency' ? 'absent' : write.expect
+  const expect = 'expect' in write ? write.expect : 'absent'
   if (expect === 'absent') return ['insert', write.kind, table.insertValues(write.record as never)]
   return ['update', write.kind, expect, table.updateValues(write.record as never)]
 }

@@ -5,7 +5,7 @@ import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { events, keyUses, signIns, tables } from '../records.js'
+import { addedOnly, events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -142,8 +142,7 @@ export function openWriter(file: string): Writer {
       kind,
       {
         insert: db.prepare(insert),
-        // What is only ever added has no version.
-        ...(kind === 'idempotency'
+        ...(addedOnly.has(kind)
           ? {}
           : {
               // Not an upsert: that opens a statement journal, which costs more than the update.
