@@ -127,6 +127,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     clock,
     newId,
     newSessionId,
+    howToResume: (requester, key) => howToResume(requester, key, nameCommand),
     chance,
     rules,
     timeZone,
@@ -261,6 +262,18 @@ function recipientOf(channel: ChannelName, config: Config, { people }: Service):
   const identity = { channel: 'telegram' as const, id: telegramHomeChannel }
   const person = people.byIdentity(identity)
   return person === undefined ? { kind: 'chat', ...identity } : { kind: 'person', name: person.name }
+}
+
+/** A key that is no plain word is found in the list: it may not survive being copied. */
+function howToResume(requester: string, key: string, nameCommand: NameCommand) {
+  const isPlain = (word: string) => /^[\w@%+=:,.][\w@%+=:,./-]*$/.test(word)
+  const whose = requester === '' ? '' : ` --requester ${requester}`
+  const words = isPlain(key) && (requester === '' || isPlain(requester)) ? `resume ${key}${whose}` : 'list --suspended'
+  const query = requester === '' ? '' : `?requester=${encodeURIComponent(requester)}`
+  return {
+    command: nameCommand(`sessions ${words}`),
+    request: `POST /sessions/${encodeURIComponent(key)}/resume${query}`,
+  }
 }
 
 function configuredChats(config: Config): Channel[] {

@@ -34,6 +34,7 @@ export async function logStream(
 const inMessage = [
   ...['seq', 'id', 'action', 'actor', 'via', 'name', 'role', 'code', 'execution', 'reason'],
   ...['description', 'requester', 'on_behalf_of_unverified', 'url'],
+  ...['alarm', 'session_key', 'why', 'command'],
   ...['web', 'db', 'auth', 'pending', 'expired', 'unsent'],
 ]
 
@@ -42,7 +43,8 @@ function readable(line: Record<string, unknown>): string {
   const value = (name: string) => (typeof line[name] === 'string' ? line[name] : '')
   // A line that is no event, but has one of these, says why in its own words.
   if (typeof line.seq !== 'number') return [value('msg'), value('reason')].filter((one) => one !== '').join(': ')
-  const what = [named(value('action') || value('name')), value('role'), value('code'), value('execution')]
+  const subject = named(value('action') || value('name')) || value('alarm').replaceAll('_', ' ')
+  const what = [subject, value('role'), value('code'), value('execution')]
   const facts = what.filter((one) => one !== '' && one !== value('msg')).join(', ')
   const who = value('actor').startsWith('system:') ? '' : ` by ${named(value('actor'))}`
   const why = value('reason') === '' ? '' : `: ${quoted(value('reason'))}`
@@ -105,7 +107,7 @@ function logEvent(event: AuditEvent, log: Logger): void {
 /** Of what an event says, as much as fits on a line: agents and people wrote it. */
 function factsOf(data: AuditEvent['data']): Record<string, string> {
   const facts: Record<string, string> = {}
-  for (const name of ['action', 'name', 'role', 'code', 'execution', 'reason']) {
+  for (const name of ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id']) {
     const value = (data as Partial<Record<string, unknown>>)[name]
     if (typeof value === 'string' && value !== '') facts[name] = short(value)
   }

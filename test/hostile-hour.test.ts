@@ -40,7 +40,7 @@ function watchLeases(store: Store, activity: Activity, isWaitedFor: (channel: st
       if (!isCommitted(outcome)) return outcome
       for (const { kind, ...write } of change.writes) {
         if (kind !== 'delivery' || !('record' in write) || !('channel' in write.record)) continue
-        if ('confirmationId' in write.record) leased.delete(`${write.record.channel} ${write.record.confirmationId}`)
+        if ('subjectId' in write.record) leased.delete(`${write.record.channel} ${write.record.subjectId}`)
       }
       note()
       return outcome
@@ -49,7 +49,7 @@ function watchLeases(store: Store, activity: Activity, isWaitedFor: (channel: st
       ...store.deliveries,
       async claim(channel, ...args) {
         const claimed = await store.deliveries.claim(channel, ...args)
-        for (const { confirmationId: id } of claimed) if (isWaitedFor(channel, id)) leased.add(`${channel} ${id}`)
+        for (const { subjectId: id } of claimed) if (isWaitedFor(channel, id)) leased.add(`${channel} ${id}`)
         note()
         return claimed
       },

@@ -4,7 +4,9 @@ import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { createLogger, logEvents, logStream } from '../src/log.js'
 import { announceInLog } from '../src/notify/log-channel.js'
-import { type Built, build, until } from './support.js'
+import { alarmOf, raising } from './alarm.js'
+import { startTelegram } from './notify/fake-telegram.js'
+import { type Built, build, type BuildOptions, until } from './support.js'
 
 t.test('an event is one line, and a submission is the line about telling a person', async (t) => {
   const { submit, call, logged } = await build(t)
@@ -50,12 +52,16 @@ t.test('lines are JSON with a readable level and time', async (t) => {
 })
 
 /** What a terminal shows of it, line by line and without colours. */
-async function onTerminal(t: Test, play: (built: Built) => Promise<unknown>): Promise<string[]> {
+async function onTerminal(
+  t: Test,
+  play: (built: Built) => Promise<unknown>,
+  options: BuildOptions = {},
+): Promise<string[]> {
   const screen = new PassThrough()
   let shown = ''
   screen.setEncoding('utf8').on('data', (text: string) => (shown += text))
   const log = createLogger('info', await logStream(true, screen))
-  const built = await build(t)
+  const built = await build(t, options)
   logEvents(built.store, log)
   announceInLog(built.store, log, () => 'http://127.0.0.1:6001', false)
   await play(built)
@@ -103,6 +109,26 @@ t.test("on a terminal agents' text stays on its line and steers nothing", async 
   t.match(lines[1], /^INFO: denied pay by "a\\n/)
 
   for (const line of lines) t.notMatch(line, /[\u0000-\u001f\u007f-\u009f\u202e]/)
+})
+
+t.test('on a terminal an alarm is one line: from the log channel, or about the chat that took it', async (t) => {
+  const nasty = 'a\n[00:00:00] INFO: fine\u001b[2J'
+  const inLog = await onTerminal(t, ({ store }) => store.commit(raising(alarmOf({ sessionKey: nasty }), 'log')))
+  t.match(inLog, [
+    /^WARN: session suspended: "a\\n\[.*" of bot: "nine denials in a row"; to resume it: "holdpoint .*" \{"alarm_id":"\S+"\}$/,
+  ])
+  t.equal(inLog.length, 1)
+  const { config } = await startTelegram(t)
+  const inChat = await onTerminal(
+    t,
+    async ({ store, clock }) => {
+      await store.commit(raising(alarmOf({ sessionKey: nasty, createdAt: clock.now() }), 'telegram'))
+      await until(async () => (await store.deliveries.countUndelivered()) === 0)
+    },
+    { config },
+  )
+  t.match(inChat, [/^INFO: notified session suspended \(telegram\) \{"alarm_id":"\S+"\}$/])
+  t.equal(inChat.length, 1)
 })
 
 t.test('on a terminal what is no event keeps its fields, and why', async (t) => {

@@ -1,7 +1,7 @@
 // What each event says beside who, when, through what and about which confirmation. Names are the API's own.
 import type { Role } from '../access/role.js'
 import type { raw } from '../core/json.js'
-import type { DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
+import type { AlarmKind, DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
 import type { RefusalCode } from '../core/refusal.js'
 import type { RotationReason } from '../sessions/session.js'
 
@@ -36,9 +36,16 @@ interface Executed extends About {
 interface Delivered {
   state: DeliveryState
   attempts: number
-  digest: string
   error?: string
   next_attempt_at?: number
+}
+
+/** Which alarm, and about what. No confirmation stands beside it. */
+export interface AboutAlarm {
+  alarm: AlarmKind
+  alarm_id: string
+  requester: string
+  session_key: string
 }
 
 interface GrantScope {
@@ -132,8 +139,8 @@ export interface EventData {
   revoked: GrantScope & { uses: number }
   linked: { recipient: string; digest: string }
   /** With what was said, where the log is told. */
-  notified: Delivered & { action?: string; requester?: string; on_behalf_of?: string }
-  notify_failed: Delivered
+  notified: Delivered & ({ digest: string; action?: string; requester?: string; on_behalf_of?: string } | AboutAlarm)
+  notify_failed: Delivered & ({ digest: string } | AboutAlarm)
   key_added: KeyFacts
   key_revoked: KeyFacts & { reason?: string }
   key_rotated: KeyFacts & { old_key_id: string; overlap_seconds: number }

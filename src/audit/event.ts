@@ -5,13 +5,25 @@ import { idIn, type Person } from '../access/person.js'
 import type { SignInLink } from '../access/sign-in.js'
 import { type Actor, system, textOf } from '../core/actor.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Executed, Refused, Resolved, Submission, Via, Vote } from '../core/model.js'
 import { sayCaution } from '../core/caution.js'
+import {
+  type Alarm,
+  type Confirmation,
+  type Delivery,
+  type Executed,
+  isAlarm,
+  type Refused,
+  type Resolved,
+  type Subject,
+  type Submission,
+  type Via,
+  type Vote,
+} from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Due, Run, Session } from '../sessions/session.js'
 import type { Grant } from '../whitelist/grant.js'
-import type { Attempted, EventData, SessionFacts } from './data.js'
+import type { AboutAlarm, Attempted, EventData, SessionFacts } from './data.js'
 
 /** The one table of events, with what each means: types, schemas and documents are made from it. */
 export const events = {
@@ -32,7 +44,7 @@ export const events = {
   granted: 'A whitelist entry was made, or its terms were set anew.',
   revoked: 'A whitelist entry was ended.',
   linked: 'A link was made for a message.',
-  notified: 'A person was told, or an agent called back.',
+  notified: 'A person was told, of a confirmation or by an alarm, or an agent called back.',
   notify_failed: 'An attempt at that failed; the data say whether there is a next.',
   key_added: 'A key was made.',
   key_revoked: 'A key was revoked.',
@@ -253,32 +265,38 @@ function bounds({ requester, when, details }: Grant) {
 const outbox = system('outbox')
 
 /** The outcome of one attempt to tell a person, or to call back. */
-export function attempted(delivery: Delivery, { digest }: Confirmation): NewEvent {
+export function attempted(delivery: Delivery, subject: Subject): NewEvent {
   return {
     type: delivery.state === 'sent' ? 'notified' : 'notify_failed',
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
-    confirmationId: delivery.confirmationId,
+    confirmationId: isAlarm(subject) ? null : subject.id,
     data: {
       state: delivery.state,
       attempts: delivery.attempts,
-      digest,
+      ...(isAlarm(subject) ? aboutAlarm(subject) : { digest: subject.digest }),
       ...(delivery.error === null ? {} : { error: delivery.error }),
       ...(delivery.nextAt === null ? {} : { next_attempt_at: delivery.nextAt / 1000 }),
     },
   }
 }
 
+function aboutAlarm({ id, kind, requester, sessionKey }: Alarm): AboutAlarm {
+  return { alarm: kind, alarm_id: id, requester, session_key: sessionKey }
+}
+
 /** A delivery that needs no attempt; its event says what was said. */
-export function notified(delivery: Delivery, { action, requester, onBehalfOf, digest }: Confirmation): NewEvent {
+export function notified(delivery: Delivery, subject: Subject): NewEvent {
+  if (isAlarm(subject)) return attempted(delivery, subject)
+  const { action, requester, onBehalfOf, digest } = subject
   const behalf = onBehalfOf === null ? {} : { on_behalf_of: onBehalfOf }
   return {
     type: 'notified',
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
-    confirmationId: delivery.confirmationId,
+    confirmationId: subject.id,
     data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester, ...behalf },
   }
 }

@@ -1,4 +1,5 @@
-// What Holdpoint keeps: a confirmation, how it was resolved, what was done with that, and the deliveries that told of it.
+// What Holdpoint keeps: a confirmation, how it was resolved, what was done with that, alarms, and the deliveries that told of
+// either.
 
 import type { Actor, Voter } from './actor.js'
 import type { Caution } from './caution.js'
@@ -189,7 +190,34 @@ export interface Executed extends Approved {
 export type Resolved = Refused | Approved
 export type Confirmation = Pending | Resolved
 
-/** Chats and the log tell a person that something is pending; a callback tells the agent how it ended. */
+/** What people are told that is about no confirmation. It never changes, and time does not end it. */
+export interface Alarm {
+  /** A UUID as those of confirmations, so that no two subjects of deliveries have the same. */
+  id: string
+  kind: AlarmKind
+  /** In whose share its messages are; see `shareOf`. */
+  share: string
+  /** What it is about: a session, and whose. */
+  requester: string
+  sessionKey: string
+  /** Why, in words of which some may be others'. */
+  reason: string
+  /** What to do next, on the command line and over HTTP. People copy it: what others wrote is quoted in it, or encoded. */
+  command: string
+  request: string
+  createdAt: number
+}
+
+export type AlarmKind = 'session_suspended'
+
+/** What a delivery tells of. */
+export type Subject = Confirmation | Alarm
+
+export function isAlarm(subject: Subject): subject is Alarm {
+  return 'kind' in subject
+}
+
+/** Chats and the log tell a person that something is pending, and of alarms; a callback tells the agent how it ended. */
 export const chatNames = ['telegram', 'discord'] as const
 export type ChatName = (typeof chatNames)[number]
 export const channelNames = [...chatNames, 'log', 'callback'] as const
@@ -205,15 +233,16 @@ export interface IdempotencyRecord {
 }
 
 /**
- * One confirmation's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:
- * `sent`, `failed` (the channel refused for good), `superseded` (another channel took it),
- * `dropped` (the confirmation was resolved first).
+ * One subject's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:
+ * `sent`, `failed` (the channel refused for good, or was given up), `superseded` (another channel took it),
+ * `dropped` (the confirmation was resolved first, or a backup was restored).
  */
 export const deliveryStates = ['queued', 'retrying', 'sent', 'failed', 'superseded', 'dropped'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
 export interface Delivery {
-  confirmationId: string
+  /** Of a confirmation, or of an alarm. */
+  subjectId: string
   channel: ChannelName
   /** What fares alike within the channel: the host of a callback; nothing for a chat, which is one. */
   destination: string

@@ -1,6 +1,6 @@
 // When a callback is tried, and when again (pure).
 import { attempted } from '../audit/event.js'
-import type { Confirmation, Delivery } from '../core/model.js'
+import type { Confirmation, Delivery, Subject } from '../core/model.js'
 import type { Change, Write } from '../store/store.js'
 import { type DeliveryProgress, type DeliveryResult, progressAfter, queue } from './delivery.js'
 
@@ -20,7 +20,7 @@ export function callBack(confirmation: Confirmation, now: number): Write[] {
 
 /** What a call changes: this delivery alone. */
 export function afterCall(
-  confirmation: Confirmation,
+  subject: Subject,
   delivery: Delivery,
   result: DeliveryResult,
   now: number,
@@ -34,7 +34,7 @@ export function afterCall(
     updatedAt: now,
     ...progressOf(result, attempts, now, random),
   }
-  return { writes: [{ kind: 'delivery', expect: delivery.version, record }], events: [attempted(record, confirmation)] }
+  return { writes: [{ kind: 'delivery', expect: delivery.version, record }], events: [attempted(record, subject)] }
 }
 
 function progressOf(result: DeliveryResult, attempts: number, now: number, random: number): DeliveryProgress {

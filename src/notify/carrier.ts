@@ -1,12 +1,20 @@
-// What the outbox carries: notices to a chat, for a person to read, and resolved records to requesters who asked to be called back.
-import { asOf } from '../core/confirmation.js'
-import { type ChannelName, chatNames, type Confirmation, type Delivery, type Resolved } from '../core/model.js'
+// What the outbox carries: notices and alarms to a chat, for a person to read, and resolved records to requesters who asked to
+// be called back.
+import {
+  type ChannelName,
+  chatNames,
+  type Confirmation,
+  type Delivery,
+  isAlarm,
+  type Resolved,
+  type Subject,
+} from '../core/model.js'
 import type { Change, Due } from '../store/store.js'
 import type { Callback } from './callback.js'
 import { afterCall } from './callback-schedule.js'
 import type { DeliveryResult } from './delivery.js'
 import type { Channel, SendOutcome } from './notifier.js'
-import { afterNotice, isWorthWaiting } from './notices.js'
+import { afterNotice, isMoot, isWorthWaiting } from './notices.js'
 
 export interface Carrier {
   name: ChannelName
@@ -22,13 +30,13 @@ export interface Carrier {
   /** If not: whether to wait for a busy destination until then, or to go on without it. */
   isWorthWaiting(due: Due, until: number): boolean
   /** Whether there is no point in sending any more. */
-  isMoot(confirmation: Confirmation, now: number): boolean
-  send(confirmation: Confirmation, context: { baseUrl: string; now: number; stop: AbortSignal }): Promise<SendOutcome>
+  isMoot(subject: Subject, now: number): boolean
+  send(subject: Subject, context: { baseUrl: string; now: number; stop: AbortSignal }): Promise<SendOutcome>
   /** Whether this says something about the destination, not about this delivery alone. */
   tellsOfDestination(outcome: SendOutcome): boolean
-  /** What a try changes. `all` are the confirmation's deliveries. */
+  /** What a try changes. `all` are the subject's deliveries. */
   after(
-    confirmation: Confirmation,
+    subject: Subject,
     all: Delivery[],
     delivery: Delivery,
     result: DeliveryResult,
@@ -61,13 +69,13 @@ function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrie
     ...carryNotices(order),
     name: channel.name,
     isLoud: true,
-    async send(confirmation, { baseUrl, stop }) {
-      const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } =
-        confirmation
+    async send(subject, { baseUrl, stop }) {
+      if (isAlarm(subject)) return channel.sendAlarm(subject, stop)
+      const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } = subject
       const { approvals, reasonFor, mustType } = terms
       const who = { requester, onBehalfOf, sessionKey }
       const texts = { id, action, description, details, ...who, digest, approvals, reasonFor, mustType }
-      const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(confirmation, channel.name) }
+      const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(subject, channel.name) }
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },
   }
@@ -95,18 +103,20 @@ function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | '
     widthOfShare: 4,
     isPatient: false,
     isWorthWaiting,
-    isMoot: (confirmation, now) => asOf(confirmation, now).status !== 'pending',
+    isMoot,
     tellsOfDestination: () => true,
-    after(confirmation, all, delivery, result, now, random) {
+    after(subject, all, delivery, result, now, random) {
       const notices = all.filter((one) => one.channel !== 'callback')
-      return afterNotice({ confirmation, delivery, all: notices, order }, result, now, random)
+      return afterNotice({ subject, delivery, all: notices, order }, result, now, random)
     },
   }
 }
 
 /** A chat that was taken out of the settings while messages were waiting for it. */
 function missingChat(name: ChannelName): Channel {
-  return { name, send: () => Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' }) }
+  const refuse = (): Promise<SendOutcome> =>
+    Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' })
+  return { name, send: refuse, sendAlarm: refuse }
 }
 
 const nothingToTell: SendOutcome = { kind: 'refused', fault: 'message', error: 'not resolved' }
@@ -123,14 +133,14 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     isPatient: true,
     isWorthWaiting: () => false,
     isMoot: () => false,
-    send(confirmation, { now, stop }) {
-      const { id, callbackUrl } = confirmation
-      if (confirmation.status === 'pending' || callbackUrl === null) return Promise.resolve(nothingToTell)
-      return callback.send({ url: callbackUrl, id: `msg_${id}`, body: render(confirmation), at: now }, stop)
+    send(subject, { now, stop }) {
+      if (isAlarm(subject) || subject.status === 'pending' || subject.callbackUrl === null) {
+        return Promise.resolve(nothingToTell)
+      }
+      return callback.send({ url: subject.callbackUrl, id: `msg_${subject.id}`, body: render(subject), at: now }, stop)
     },
     // A host that answers is well, whatever it says; what it says is about one path.
     tellsOfDestination: (outcome) => outcome.kind === 'sent' || (outcome.kind === 'failed' && !outcome.answered),
-    after: (confirmation, _all, delivery, result, now, random) =>
-      afterCall(confirmation, delivery, result, now, random),
+    after: (subject, _all, delivery, result, now, random) => afterCall(subject, delivery, result, now, random),
   }
 }

@@ -1,5 +1,5 @@
-// A delivery: queued, and its state after a try (pure). What notices and callbacks have in common.
-import type { ChannelName, Confirmation, Delivery } from '../core/model.js'
+// A delivery: queued, and its state after a try (pure). What notices, alarms and callbacks have in common.
+import type { ChannelName, Delivery, Subject } from '../core/model.js'
 import type { SendOutcome } from './notifier.js'
 
 /** `skipped`: the destination was not even tried, because it is known to be down until then, or for good. */
@@ -17,13 +17,13 @@ export type DeliveryProgress = Pick<Delivery, 'state' | 'nextAt' | 'error'>
 const backoffMs = { first: 1000, most: 60_000 }
 
 export function queue(
-  { id: confirmationId, share }: Pick<Confirmation, 'id' | 'share'>,
+  { id: subjectId, share }: Pick<Subject, 'id' | 'share'>,
   channel: ChannelName,
   destination: string,
   now: number,
 ): Delivery {
   const fresh = { version: 1, state: 'queued', attempts: 0, nextAt: now, updatedAt: now, error: null } as const
-  return { confirmationId, channel, destination, share, ...fresh }
+  return { subjectId, channel, destination, share, ...fresh }
 }
 
 /** Doubles from a second to a minute; `random` (0..1) spreads the tries over the upper half. */

@@ -1,14 +1,19 @@
 // Discord: one embed, by a bot or through a webhook. Agents' text stands in code spans and blocks, where Discord
 // recognises neither markup nor mentions, and no mention is allowed to ping anyway.
 import { shortDigest } from '../core/digest.js'
+import type { Alarm } from '../core/model.js'
 import { judge, post, wordsOf } from './http.js'
 import {
+  alarmFactsOf,
+  type AlarmShare,
   approveCommand,
   type Channel,
   denyCommand,
   factsOf,
   manyApprovals,
+  noSessionKey,
   type Notice,
+  type SendOutcome,
   type Share,
   whyNotApprove,
 } from './notifier.js'
@@ -20,7 +25,9 @@ export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: s
 
 // Embed limits: title 256, description 4096, a field's value 1024, everything together 6000. Code fences included.
 const share: Share = { name: 200, details: 960, description: 2400, isShared: false }
+const alarmShare: AlarmShare = { name: 200, reason: 960, next: 960 }
 const amber = 0xf5a623
+const red = 0xd0021b
 
 export function createDiscord(settings: DiscordSettings, version: string): Channel {
   const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
@@ -31,25 +38,27 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
     : { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
   const secret = isWebhook ? (new URL(url).pathname.split('/').at(-1) ?? '') : settings.botToken
 
+  async function attempt(id: string, message: object, stop: AbortSignal): Promise<SendOutcome> {
+    // Discord drops a second message with the same nonce, so a bot's retry after a lost answer is safe.
+    const nonce = { nonce: id.replaceAll('-', '').slice(-25), enforce_nonce: true }
+    const answer = await post(url, isWebhook ? message : { ...message, ...nonce }, headers, settings.timeoutMs, stop)
+    if ('kind' in answer) return answer
+    const seconds = Number(answer.body.retry_after ?? NaN)
+    const outcome = judge(
+      answer,
+      Number.isFinite(seconds) ? seconds * 1000 : null,
+      wordsOf(answer.body.message, secret),
+      // With `wait` a webhook answers with the message too; anything else did not come from Discord.
+      answer.status === 200 && typeof answer.body.id === 'string',
+    )
+    if (isWebhook && answer.status === 404 && outcome.kind === 'refused') return { ...outcome, fault: 'gone' }
+    return outcome
+  }
+
   return {
     name: 'discord',
-    async send(notice, stop) {
-      const message = renderDiscord(notice)
-      // Discord drops a second message with the same nonce, so a bot's retry after a lost answer is safe.
-      const nonce = { nonce: notice.id.replaceAll('-', '').slice(-25), enforce_nonce: true }
-      const answer = await post(url, isWebhook ? message : { ...message, ...nonce }, headers, settings.timeoutMs, stop)
-      if ('kind' in answer) return answer
-      const seconds = Number(answer.body.retry_after ?? NaN)
-      const outcome = judge(
-        answer,
-        Number.isFinite(seconds) ? seconds * 1000 : null,
-        wordsOf(answer.body.message, secret),
-        // With `wait` a webhook answers with the message too; anything else did not come from Discord.
-        answer.status === 200 && typeof answer.body.id === 'string',
-      )
-      if (isWebhook && answer.status === 404 && outcome.kind === 'refused') return { ...outcome, fault: 'gone' }
-      return outcome
-    },
+    send: (notice, stop) => attempt(notice.id, renderDiscord(notice), stop),
+    sendAlarm: (alarm, stop) => attempt(alarm.id, renderDiscordAlarm(alarm), stop),
   }
 }
 
@@ -82,6 +91,27 @@ export function renderDiscord(notice: Notice) {
           { name: 'Deny', value: block(denyCommand(notice)) },
         ],
         footer: { text: `Expires ${new Date(notice.expiresAt).toISOString()}` },
+      },
+    ],
+  }
+}
+
+export function renderDiscordAlarm(alarm: Alarm) {
+  const facts = alarmFactsOf(alarm, alarmShare, unfence)
+  return {
+    allowed_mentions: { parse: [] },
+    embeds: [
+      {
+        title: `⛔ ${facts.happened}`,
+        color: red,
+        description: block(facts.reason),
+        fields: [
+          { name: 'Session', value: facts.sessionKey === null ? noSessionKey : span(facts.sessionKey) },
+          { name: 'Requester', value: span(facts.requester) },
+          { name: facts.next, value: block(facts.command) },
+          { name: 'Or', value: block(facts.request) },
+        ],
+        footer: { text: facts.at },
       },
     ],
   }

@@ -1,5 +1,5 @@
-// The port to a chat: say one notice, report what came of it. Channels never throw and never retry by themselves.
-import type { ChannelName, Verdict } from '../core/model.js'
+// The port to a chat: say one notice or alarm, report what came of it. Channels never throw and never retry by themselves.
+import type { Alarm, AlarmKind, ChannelName, Verdict } from '../core/model.js'
 import { cut } from '../core/cut.js'
 import { sayLength } from '../core/length.js'
 import { visible, visibleJson, visibleLine } from '../core/visible.js'
@@ -51,6 +51,7 @@ export interface Channel {
   name: ChannelName
   /** `stop` calls the attempt off. */
   send(notice: Notice, stop: AbortSignal): Promise<SendOutcome>
+  sendAlarm(alarm: Alarm, stop: AbortSignal): Promise<SendOutcome>
 }
 
 export function approveCommand(notice: Notice): string {
@@ -150,4 +151,52 @@ export function factsOf(notice: Notice, share: Share, adapt = (shown: string): s
 export function whyNotApprove({ link, baseUrl, id, needsKey }: Notice): string {
   const where = link === null ? `GET ${baseUrl}/confirm/${id}${needsKey ? ' with a key' : ''}` : 'the link'
   return `not from here: it is too long to be shown whole. See it whole first: ${where}`
+}
+
+/** What happened, and what can be done about it. */
+export const alarmWords: Record<AlarmKind, { happened: string; next: string }> = {
+  session_suspended: { happened: 'Session suspended', next: 'To resume it' },
+}
+
+/** In place of the key of a session that has none. */
+export const noSessionKey = 'the one without a key'
+
+/** How much of a message about an alarm each fact may take, in UTF-16 units. */
+export interface AlarmShare {
+  /** Of the session's key and of the requester. */
+  name: number
+  reason: number
+  /** Of each way to go on. */
+  next: number
+}
+
+/** What a message says of an alarm, each text visible and within its share. */
+export interface AlarmFacts {
+  happened: string
+  /** Null: it has none. */
+  sessionKey: string | null
+  requester: string
+  reason: string
+  next: string
+  command: string
+  request: string
+  at: string
+}
+
+/** `adapt` is what a chat changes in visible text, before it is cut. */
+export function alarmFactsOf(alarm: Alarm, share: AlarmShare, adapt = (shown: string): string => shown): AlarmFacts {
+  const { kind, requester, sessionKey, reason, command, request, createdAt } = alarm
+  const fit = (text: string, limit: number, show = visibleLine) => {
+    const looked = text.slice(0, mostLooked)
+    return cut(adapt(show(looked)), limit, mostLines, text.length - looked.length)
+  }
+  return {
+    ...alarmWords[kind],
+    sessionKey: sessionKey === '' ? null : fit(sessionKey, share.name),
+    requester: fit(requester, share.name),
+    reason: fit(reason, share.reason, visible),
+    command: fit(command, share.next),
+    request: fit(request, share.next),
+    at: new Date(createdAt).toISOString(),
+  }
 }

@@ -2,6 +2,7 @@
 // A crash between sending and recording sends again: at least once, never lost.
 import { setMaxListeners } from 'node:events'
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
+import type { Subject } from '../core/model.js'
 import { type Claimed, type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
 import type { DeliveryResult } from './delivery.js'
@@ -82,7 +83,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       return undefined
     }
 
-    /** What is due and has room, by confirmation: a place is kept for each. */
+    /** What is due and has room, by subject: a place is kept for each. */
     async function choose(now: number): Promise<Map<string, Place>> {
       const fullDestinations = [...destinations].flatMap(([name, health]) => (isFull(health, now) ? name : []))
       const fullShares = [...shares.keys()].filter(isShareFull)
@@ -91,14 +92,14 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       const chosen = new Map<string, Place>()
       if (stopped) return chosen
       for (const one of due) {
-        if (inFlight.has(one.confirmationId) || inFlight.size + chosen.size >= width) continue
+        if (inFlight.has(one.subjectId) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
         const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
         if (waits || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
         const place = { health, share: one.share }
         count(place, 1)
         lastServed = one.share
-        chosen.set(one.confirmationId, place)
+        chosen.set(one.subjectId, place)
       }
       return chosen
     }
@@ -109,10 +110,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       try {
         claimed = await store.deliveries.claim(name, [...chosen.keys()], leaseMs)
       } finally {
-        const mine = new Set(claimed.map(({ confirmationId }) => confirmationId))
+        const mine = new Set(claimed.map(({ subjectId }) => subjectId))
         for (const [id, place] of chosen) if (!mine.has(id)) count(place, -1)
       }
-      for (const one of claimed) start(one, chosen.get(one.confirmationId)!)
+      for (const one of claimed) start(one, chosen.get(one.subjectId)!)
     }
 
     /** When something else is due, or a destination may be tried again that is not tried now. */
@@ -147,13 +148,13 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     function start(claimed: Claimed, place: Place): void {
-      const { confirmationId } = claimed
+      const { subjectId } = claimed
       const run = deliver(claimed, place.health).finally(() => {
         count(place, -1)
-        inFlight.delete(confirmationId)
+        inFlight.delete(subjectId)
         alarm.by(clock.now())
       })
-      inFlight.set(confirmationId, run)
+      inFlight.set(subjectId, run)
     }
 
     function healthOf({ destination }: Due, now: number): Health {
@@ -170,17 +171,17 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     async function deliver(claimed: Claimed, health: Health): Promise<void> {
-      const confirmation = await persist(() => store.confirmations.get(claimed.confirmationId))
-      if (confirmation === undefined) return
+      const subject = await persist(() => findSubject(claimed.subjectId))
+      if (subject === undefined) return
       // Between taking it up and sending it nothing more begins once the service stops.
       if (stopped) return release(claimed)
       const now = clock.now()
-      const skip = carrier.isMoot(confirmation, now)
+      const skip = carrier.isMoot(subject, now)
         ? { kind: 'skipped' as const, until: null, error: 'resolved' }
         : health.skip(now)
       // A patient lane chose it because there was nothing against it, and has leased it by now.
       if (skip !== undefined && !carrier.isPatient) return record(claimed, skip)
-      const outcome = await carrier.send(confirmation, { baseUrl, now, stop: stopping.signal })
+      const outcome = await carrier.send(subject, { baseUrl, now, stop: stopping.signal })
       // Called off: nothing was learnt, and the next start takes it up again.
       if (stopping.signal.aborted && outcome.kind === 'failed') return release(claimed)
       if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
@@ -196,19 +197,24 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
-    async function record({ confirmationId, version }: Claimed, result: DeliveryResult): Promise<void> {
+    async function record({ subjectId, version }: Claimed, result: DeliveryResult): Promise<void> {
       await persist(async () => {
-        const confirmation = await store.confirmations.get(confirmationId)
-        const all = await store.deliveries.of(confirmationId)
+        const subject = await findSubject(subjectId)
+        const all = await store.deliveries.of(subjectId)
         const delivery = all.find((one) => one.channel === name)
-        if (confirmation === undefined || delivery === undefined) return 'settled'
+        if (subject === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
         if (delivery.version !== version && (result.kind !== 'sent' || delivery.state === 'sent')) return 'settled'
-        return store.commit(carrier.after(confirmation, all, delivery, result, clock.now(), random()))
+        return store.commit(carrier.after(subject, all, delivery, result, clock.now(), random()))
       })
     }
 
     return { alarm, inFlight, setAlarm, destinations }
+  }
+
+  /** Nearly all are confirmations, so alarms are looked for only behind them. */
+  async function findSubject(id: string): Promise<Subject | undefined> {
+    return (await store.confirmations.get(id)) ?? store.alarms.get(id)
   }
 
   /** Repeats until the database answers. When the service stops, what is known gets one more try. */

@@ -1,12 +1,16 @@
 // Telegram: one HTML message. Agents' text stands in <code> and <pre>, where no mention, link or command is recognised.
 import { shortDigest } from '../core/digest.js'
+import type { Alarm } from '../core/model.js'
 import { judge, post, wordsOf } from './http.js'
 import {
+  alarmFactsOf,
+  type AlarmShare,
   approveCommand,
   type Channel,
   denyCommand,
   factsOf,
   manyApprovals,
+  noSessionKey,
   type Notice,
   type SendOutcome,
   type Share,
@@ -23,17 +27,19 @@ export interface TelegramSettings {
 
 // The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1100.
 const share: Share = { name: 200, details: 1200, description: 1100, isShared: true }
+// What is fixed stays below 200.
+const alarmShare: AlarmShare = { name: 200, reason: 1200, next: 1000 }
 
 export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramSettings): Channel {
   // A group that became a supergroup answers with its new id once.
   let chatId = chat
 
-  async function attempt(notice: Notice, stop: AbortSignal, mayMove: boolean): Promise<SendOutcome> {
+  async function attempt(text: string, stop: AbortSignal, mayMove: boolean): Promise<SendOutcome> {
     const answer = await post(
       `${apiBase}/bot${botToken}/sendMessage`,
       {
         chat_id: chatId,
-        text: renderTelegram(notice),
+        text,
         parse_mode: 'HTML',
         link_preview_options: { is_disabled: true },
       },
@@ -46,7 +52,7 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
     const parameters = (body.parameters ?? {}) as { retry_after?: unknown; migrate_to_chat_id?: unknown }
     if (mayMove && /^-?\d+$/.test(String(parameters.migrate_to_chat_id))) {
       chatId = String(parameters.migrate_to_chat_id)
-      return attempt(notice, stop, false)
+      return attempt(text, stop, false)
     }
     const seconds = Number(parameters.retry_after ?? NaN)
     const outcome = judge(
@@ -60,12 +66,14 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
     return outcome
   }
 
-  return { name: 'telegram', send: (notice, stop) => attempt(notice, stop, true) }
+  return {
+    name: 'telegram',
+    send: (notice, stop) => attempt(renderTelegram(notice), stop, true),
+    sendAlarm: (alarm, stop) => attempt(renderTelegramAlarm(alarm), stop, true),
+  }
 }
 
 export function renderTelegram(notice: Notice): string {
-  const code = (text: string) => `<code>${escapeHtml(text)}</code>`
-  const block = (text: string) => `<pre>${escapeHtml(text)}</pre>`
   const facts = factsOf(notice, share)
   const many = manyApprovals(notice)
   return [
@@ -85,6 +93,28 @@ export function renderTelegram(notice: Notice): string {
     `Approve: ${facts.isWhole ? code(approveCommand(notice)) : escapeHtml(whyNotApprove(notice))}`,
     `Deny: ${code(denyCommand(notice))}`,
   ].join('\n')
+}
+
+export function renderTelegramAlarm(alarm: Alarm): string {
+  const facts = alarmFactsOf(alarm, alarmShare)
+  return [
+    `⛔ <b>${facts.happened}</b>`,
+    `Session: ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
+    `Requester: ${code(facts.requester)}`,
+    `When: ${facts.at}`,
+    'Why',
+    block(facts.reason),
+    `${facts.next}: ${code(facts.command)}`,
+    `Or: ${code(facts.request)}`,
+  ].join('\n')
+}
+
+function code(text: string): string {
+  return `<code>${escapeHtml(text)}</code>`
+}
+
+function block(text: string): string {
+  return `<pre>${escapeHtml(text)}</pre>`
 }
 
 function escapeHtml(text: string): string {

@@ -128,7 +128,7 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     const ofRun = outcomes.filter(({ sessionId }) => sessionId === ended.id)
     const writes: Write[] = [
       writeOf(found, session),
-      { kind: 'run', expect: 'absent', record: rotated.past },
+      { kind: 'run', record: rotated.past },
       ...(isBack ? [{ kind: 'run_back' as const, id: run.id }] : []),
       ...revoked,
     ]

@@ -9,6 +9,7 @@ import type { RecordedEvent } from '../audit/event.js'
 import type { Actor, Recipient, Voter } from '../core/actor.js'
 import type { ChannelName, Confirmation, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
+import { raise } from '../notify/notices.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { SessionRules } from '../policy/reset.js'
 import type { Quota, RateLimit } from '../policy/window.js'
@@ -49,6 +50,8 @@ export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'des
   rateLimit: RateLimit
   rules: LoadedRules | null
   newSessionId: () => string
+  /** What an operator does to resume a session, on the command line and over HTTP. */
+  howToResume: (requester: string, key: string) => { command: string; request: string }
   /** By which days begin where no rule sets another. */
   timeZone: string
   /** Whether it may be in open mode while there is no key. */
@@ -164,7 +167,11 @@ export function createService(deps: ServiceDeps): Service {
   const { openMode } = people
   const { counted } = openMode
   const runs = createRuns(store, newSessionId, () => policy)
-  const breaker = createBreaker(() => policy, runs, newSessionId, () => ({ writes: [], events: [] }))
+  const breaker = createBreaker(() => policy, runs, newSessionId, ({ requester, key, suspension }, now) => {
+    const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
+    const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
+    return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
+  })
   const rotation = createRotation(store, clock, runs)
   const sweeping = createSweep(store, clock, counted, breaker)
   const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = sweeping

@@ -12,6 +12,7 @@ import { sha256 } from '../core/digest.js'
 import { stringify } from '../core/json.js'
 import { skeleton } from '../core/skeleton.js'
 import {
+  type Alarm,
   type Approved,
   type Confirmation,
   defaultTerms,
@@ -159,7 +160,8 @@ export const deliveries = describe<Delivery>()({
   name: 'deliveries',
   key: ['confirmation_id', 'channel'],
   columns: {
-    confirmation_id: fixed((d) => d.confirmationId),
+    // Or the id of an alarm.
+    confirmation_id: fixed((d) => d.subjectId),
     channel: fixed((d) => d.channel),
     destination: fixed((d) => d.destination),
     share: fixed((d) => d.share),
@@ -173,7 +175,7 @@ export const deliveries = describe<Delivery>()({
     leased_until: changing((): number | null => null),
   },
   toRecord: (row) => ({
-    confirmationId: row.confirmation_id,
+    subjectId: row.confirmation_id,
     channel: row.channel,
     destination: row.destination,
     share: row.share,
@@ -183,6 +185,34 @@ export const deliveries = describe<Delivery>()({
     nextAt: row.next_at,
     updatedAt: row.updated_at,
     error: row.error,
+  }),
+})
+
+/** Only ever added. */
+export const alarms = describe<Alarm>()({
+  name: 'alarms',
+  key: ['id'],
+  columns: {
+    id: fixed((a) => a.id),
+    kind: fixed((a) => a.kind),
+    share: fixed((a) => a.share),
+    requester: fixed((a) => a.requester),
+    session_key: fixed((a) => a.sessionKey),
+    reason: fixed((a) => a.reason),
+    command: fixed((a) => a.command),
+    request: fixed((a) => a.request),
+    created_at: fixed((a) => a.createdAt),
+  },
+  toRecord: (row) => ({
+    id: row.id,
+    kind: row.kind,
+    share: row.share,
+    requester: row.requester,
+    sessionKey: row.session_key,
+    reason: row.reason,
+    command: row.command,
+    request: row.request,
+    createdAt: row.created_at,
   }),
 })
 
@@ -537,4 +567,8 @@ export const tables = {
   sign_in_link: signInLinks,
   session: sessions,
   run: runs,
+  alarm: alarms,
 } as const
+
+/** Those of which a record is only ever added: it has no version. */
+export const addedOnly: ReadonlySet<string> = new Set<keyof typeof tables>(['idempotency', 'run', 'alarm'])

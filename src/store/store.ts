@@ -6,6 +6,7 @@ import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
 import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
 import type {
+  Alarm,
   ChannelName,
   Confirmation,
   Delivery,
@@ -36,9 +37,11 @@ export type Write =
   /** Keyed by requester and session key. What a run has is counted by `count` alone: a write keeps that of the same run. */
   | { kind: 'session'; expect: number | 'absent'; record: Session }
   /** A session id that was rotated away. */
-  | { kind: 'run'; expect: 'absent'; record: PastRun }
+  | { kind: 'run'; record: PastRun }
   /** One of those comes back; a conflict if it is not there. */
   | { kind: 'run_back'; id: string }
+  /** Only ever added, with its first deliveries. */
+  | { kind: 'alarm'; record: Alarm }
 
 /** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
 export type Requirement =
@@ -163,10 +166,10 @@ export interface Page<T> {
   next: Cursor | null
 }
 
-/** A delivery whose time has come, how long its confirmation lives, and whether the log was told of it. */
-export interface Due extends Pick<Delivery, 'confirmationId' | 'destination' | 'share'> {
+/** A delivery whose time has come, how long its subject lives (an alarm: for ever), and whether the log was told of it. */
+export interface Due extends Pick<Delivery, 'subjectId' | 'destination' | 'share'> {
   createdAt: number
-  deadline: number
+  deadline: number | null
   isInLog: boolean
 }
 
@@ -180,7 +183,7 @@ export interface Turn {
 }
 
 /** A delivery that was leased, and the version by which the lease is known. */
-export type Claimed = Pick<Delivery, 'confirmationId' | 'version'>
+export type Claimed = Pick<Delivery, 'subjectId' | 'version'>
 
 /** Which events. Action, requester and session are those of the confirmation an event is about, if it is about one. */
 export interface EventFilter {
@@ -233,6 +236,7 @@ export interface Store {
   sessions: Sessions
   grants: Grants
   deliveries: Deliveries
+  alarms: { get(id: string): Promise<Alarm | undefined> }
   events: Events
   /** What this caller has sent with this Idempotency-Key. */
   idempotency: {
@@ -363,18 +367,18 @@ export interface Grants {
 }
 
 export interface Deliveries {
-  of(confirmationId: string): Promise<Delivery[]>
+  of(subjectId: string): Promise<Delivery[]>
   /**
    * A channel's deliveries whose time has come and that nobody has leased, in turns: one of each share, the longest due
    * first, then the next of each. However many wait, a share costs one seek. May be fewer than there are.
    */
   due(channel: ChannelName, now: number, limit: number, turn: Turn): Promise<Due[]>
   /**
-   * Leases those of these confirmations' deliveries that are due and not leased, and answers with them. Atomic: of two who
+   * Leases those of these subjects' deliveries that are due and not leased, and answers with them. Atomic: of two who
    * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the
    * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
-  claim(channel: ChannelName, confirmationIds: string[], leaseMs: number): Promise<Claimed[]>
+  claim(channel: ChannelName, subjectIds: string[], leaseMs: number): Promise<Claimed[]>
   /** Ends leases of which no use was made, so that others need not wait for their end. */
   release(channel: ChannelName, claimed: Claimed[]): Promise<void>
   /** When the channel's next delivery is due, or its lease over, after `time`. */

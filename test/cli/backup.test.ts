@@ -21,6 +21,7 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../../src/store/sqlite/writing.js'
 import { launch, run, start } from '../e2e/program.js'
 import { locally, someEvent } from '../actors.js'
+import { alarmOf, raising } from '../alarm.js'
 import { build, type Built, giveKeys, manualClock, temporaryFolder, t0, withKey } from '../support.js'
 
 const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
@@ -411,6 +412,22 @@ t.test(
     t.equal(state(open), 'queued')
   },
 )
+
+t.test('alarms that were not delivered are not sent after a restore, as other messages are not', async (t) => {
+  const built = await build(t, { clock: manualClock(Date.now()) })
+  await built.stopSending(0)
+  const alarm = alarmOf({ createdAt: built.clock.now() })
+  await built.store.commit(raising(alarm, 'telegram'))
+  const backup = await backUp(t, built.dbPath)
+  await built.stop()
+  t.match(await command(built.dbPath, 'restore', backup), { code: 0 })
+  const find = (what: string) => look(built.dbPath, `SELECT ${what} WHERE confirmation_id = '${alarm.id}'`)
+  t.equal(find("group_concat(channel || ' ' || state) FROM deliveries"), 'log dropped,telegram dropped')
+  t.equal(find('count(next_at) FROM deliveries'), 0)
+  t.equal(look(built.dbPath, 'SELECT count(*) FROM alarms'), 1, 'that there was one stays on record')
+  const dropped = "SELECT json_extract(data, '$.messages_dropped') FROM events WHERE type = 'restored'"
+  t.equal(look(built.dbPath, dropped), 1)
+})
 
 t.test('what is no backup is refused, and the database is left as it was', async (t) => {
   const { built, story } = await tell(t)

@@ -250,7 +250,7 @@ t.test('stopping does not wait longer than it may', async (t) => {
   const turn = { after: '', fullShares: [], fullDestinations: [] }
   t.match(
     await built.store.deliveries.due('telegram', built.clock.now(), 10, turn),
-    [{ confirmationId: 'id-0001' }],
+    [{ subjectId: 'id-0001' }],
     "what was called off is nobody's any more",
   )
 })

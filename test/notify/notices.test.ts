@@ -1,10 +1,11 @@
 // The rules of where a notice goes, as tables: no clock, no store, no chat.
 import t from 'tap'
 import { hold, resolve } from '../../src/core/confirmation.js'
-import type { ChannelName, Confirmation, Delivery } from '../../src/core/model.js'
+import type { ChannelName, Confirmation, Delivery, Subject } from '../../src/core/model.js'
 import { backoff, type DeliveryResult } from '../../src/notify/delivery.js'
-import { afterNotice, announce, isWorthWaiting, tellBy } from '../../src/notify/notices.js'
+import { afterNotice, announce, isMoot, isWorthWaiting, raise, tellBy } from '../../src/notify/notices.js'
 import { person } from '../actors.js'
+import { alarmOf } from '../alarm.js'
 import { t0 } from '../support.js'
 import { submissionOf } from '../submission.js'
 
@@ -16,7 +17,7 @@ const approved = resolve(pending, 'approved', yes, 900_000) as Confirmation
 function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0): Delivery {
   const nextAt = state === 'queued' || state === 'retrying' ? t0 : null
   return {
-    confirmationId: 'id-0001',
+    subjectId: 'id-0001',
     channel,
     destination: '',
     share: '',
@@ -33,9 +34,10 @@ function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0):
 function after(
   all: Delivery[],
   attempt: DeliveryResult,
-  { order = ['telegram', 'discord'] as ChannelName[], confirmation = pending, now = t0 + 1000 } = {},
+  given: { order?: ChannelName[]; subject?: Subject; now?: number } = {},
 ) {
-  const change = afterNotice({ confirmation, delivery: all[0]!, all, order }, attempt, now, 1)
+  const { order = ['telegram', 'discord'], subject = pending, now = t0 + 1000 } = given
+  const change = afterNotice({ subject, delivery: all[0]!, all, order }, attempt, now, 1)
   const written = new Map(
     change.writes.flatMap((write) => (write.kind === 'delivery' ? [[write.record.channel, write.record]] : [])),
   )
@@ -241,11 +243,93 @@ t.test('a chat that was taken out of the settings passes on to those that are le
 
 t.test('once the confirmation is resolved, what was not sent is dropped and nobody else is told', async (t) => {
   for (const attempt of [failed, refused, busy(60_000), skipped(t0 + 5000), skipped(null)]) {
-    const { states, own } = after([queued], attempt, { confirmation: approved })
+    const { states, own } = after([queued], attempt, { subject: approved })
     t.same(states, { telegram: 'dropped' })
     t.match(own, { nextAt: null, error: 'resolved before it could be sent' })
   }
-  t.same(after([delivery('log', 'queued')], skipped(null), { confirmation: approved }).states, { log: 'dropped' })
+  t.same(after([delivery('log', 'queued')], skipped(null), { subject: approved }).states, { log: 'dropped' })
   t.same(after([queued], failed, { now: pending.deadline }).states, { telegram: 'dropped' }, 'also when it just lapsed')
-  t.same(after([queued], sent, { confirmation: approved }).states, { telegram: 'sent' }, 'what went out went out')
+  t.same(after([queued], sent, { subject: approved }).states, { telegram: 'sent' }, 'what went out went out')
+})
+
+const alarm = alarmOf({ createdAt: t0 })
+const dayMs = 24 * 3600 * 1000
+
+t.test('an alarm is written with its first delivery, and the log stands behind the chat', async (t) => {
+  const { writes, events } = raise(alarm, 'telegram', t0)
+  t.match(writes, [
+    { kind: 'alarm', record: alarm },
+    { kind: 'delivery', expect: 'absent', record: { subjectId: alarm.id, channel: 'telegram', nextAt: t0 } },
+    { kind: 'delivery', expect: 'absent', record: { subjectId: alarm.id, channel: 'log', nextAt: t0 + 30_000 } },
+  ])
+  t.same(events, [])
+  const inLog = raise(alarm, 'log', t0)
+  t.match(inLog.writes, [
+    { kind: 'alarm' },
+    { kind: 'delivery', record: { channel: 'log', state: 'sent', nextAt: null } },
+  ])
+  t.match(inLog.events, [
+    { type: 'notified', via: 'log', confirmationId: null, data: { alarm_id: alarm.id, session_key: 's-1' } },
+  ])
+  t.equal(inLog.events.length, 1)
+})
+
+t.test('an alarm is in the share of its requester', async (t) => {
+  const { writes } = raise(alarmOf({ share: 'bot' }), 'telegram', t0)
+  t.match(writes.slice(1), [{ record: { share: 'bot' } }, { record: { share: 'bot' } }])
+})
+
+t.test('an alarm goes the way of a notice', async (t) => {
+  for (const [name, all, attempt, states] of attempts)
+    t.same(after(all, attempt, { subject: alarm }).states, states, name)
+})
+
+t.test('time makes no alarm moot, and half a minute is what chats have for it', async (t) => {
+  t.notOk(isMoot(alarm, t0 + 1000 * dayMs))
+  t.ok(isMoot(pending, pending.deadline))
+  t.equal(tellBy(alarm), t0 + 30_000)
+  t.ok(isWorthWaiting({ createdAt: t0, deadline: null, isInLog: false }, t0 + 30_000))
+  t.notOk(isWorthWaiting({ createdAt: t0, deadline: null, isInLog: false }, t0 + 30_001))
+})
+
+/** With the log, told at the beginning or not yet. */
+const withLog = (state: 'sent' | 'queued') => [
+  delivery('telegram', 'retrying', 7),
+  delivery('discord', 'retrying', 7),
+  delivery('log', state),
+]
+
+t.test('a day after the log was told, the try that fails is the last', async (t) => {
+  for (const attempt of [failed, busy(5000), skipped(t0 + 2 * dayMs)]) {
+    const { own, states, events } = after(withLog('sent'), attempt, { subject: alarm, now: t0 + dayMs })
+    t.match(own, { state: 'failed', nextAt: null, error: (attempt as { error: string }).error })
+    t.same(states, { telegram: 'failed' })
+    t.same(events, ['notify_failed telegram failed'])
+    t.equal(after(withLog('sent'), attempt, { subject: alarm, now: t0 + dayMs - 1 }).own.state, 'retrying')
+    t.equal(
+      after(withLog('queued'), attempt, { subject: alarm, now: t0 + 3 * dayMs }).own.state,
+      'retrying',
+      'not as long as no channel took it',
+    )
+  }
+  t.equal(
+    after(withLog('sent'), sent, { subject: alarm, now: t0 + 3 * dayMs }).own.state,
+    'sent',
+    'what went out is out',
+  )
+  t.equal(after([delivery('log', 'queued')], sent, { subject: alarm, now: t0 + 3 * dayMs }).own.state, 'sent')
+})
+
+t.test('until then the pauses grow with the time since, and are never shorter than those of a notice', async (t) => {
+  const hourMs = 3600 * 1000
+  const nextAt = (attempt: DeliveryResult, now: number, state: 'sent' | 'queued' = 'sent') =>
+    after(withLog(state), attempt, { subject: alarm, now }).own.nextAt! - now
+  t.equal(nextAt(failed, t0 + 60_000), 60_000)
+  t.equal(nextAt(failed, t0 + hourMs), 360_000)
+  t.equal(nextAt(skipped(t0 + hourMs + 1000), t0 + hourMs), 360_000)
+  t.equal(nextAt(busy(5000), t0 + hourMs), 360_000)
+  t.equal(nextAt(busy(hourMs), t0 + hourMs), hourMs, 'nor than what a chat asks for')
+  t.equal(nextAt(failed, t0 + hourMs, 'queued'), 60_000, 'and only once the log has it')
+  const notice = after(withLog('sent'), failed, { now: t0 + 200_000 }).own
+  t.equal(notice.nextAt, t0 + 260_000, 'a notice has no such time')
 })

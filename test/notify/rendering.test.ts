@@ -1,9 +1,11 @@
 // What agents write, as people see it: escaped, bounded, and never able to pass for the rest of the message.
 import fc from 'fast-check'
 import t from 'tap'
-import { renderDiscord } from '../../src/notify/discord.js'
+import type { Alarm } from '../../src/core/model.js'
+import { renderDiscord, renderDiscordAlarm } from '../../src/notify/discord.js'
 import type { Notice } from '../../src/notify/notifier.js'
-import { renderTelegram } from '../../src/notify/telegram.js'
+import { renderTelegram, renderTelegramAlarm } from '../../src/notify/telegram.js'
+import { alarmOf } from '../alarm.js'
 import { t0 } from '../support.js'
 import { problemsOf, splitCode } from './fake-discord.js'
 import { parseHtml } from './fake-telegram.js'
@@ -495,4 +497,124 @@ t.test('a link, the need for a key and for several people are said, and still it
   }
   t.ok(telegram(most).text.length <= 4096)
   t.same(problemsOf(discord(most).message), [])
+})
+
+// -- alarms ------------------------------------------------------------------------------------------------------------
+
+function telegramAlarm(fields: Partial<Alarm>) {
+  const html = renderTelegramAlarm(alarmOf({ createdAt: t0, ...fields }))
+  const parsed = parseHtml(html)
+  if ('error' in parsed) throw new Error(parsed.error)
+  return { html, ...parsed }
+}
+
+function discordAlarm(fields: Partial<Alarm>) {
+  const message = renderDiscordAlarm(alarmOf({ createdAt: t0, ...fields }))
+  const embed = message.embeds[0]!
+  return { message, embed, field: (name: string) => embed.fields.find((one) => one.name === name)?.value }
+}
+
+t.test('an alarm says what happened, to which session of whom, why, and what to do next', async (t) => {
+  t.equal(
+    telegramAlarm({ sessionKey: 'a b' }).text,
+    [
+      '⛔ Session suspended',
+      'Session: a b',
+      'Requester: bot',
+      'When: 2026-01-01T00:00:00.000Z',
+      'Why',
+      'nine denials in a row',
+      'To resume it: holdpoint sessions resume a b',
+      'Or: POST /sessions/a%20b/resume',
+    ].join('\n'),
+  )
+  const { message, embed, field } = discordAlarm({ sessionKey: 'a b' })
+  t.same(problemsOf(message), [])
+  t.equal(embed.title, '⛔ Session suspended')
+  t.equal(embed.description, '```\nnine denials in a row\n```')
+  t.equal(field('Session'), '`a b`')
+  t.equal(field('Requester'), '`bot`')
+  t.equal(field('To resume it'), '```\nholdpoint sessions resume a b\n```')
+  t.equal(field('Or'), '```\nPOST /sessions/a%20b/resume\n```')
+  t.equal(embed.footer.text, '2026-01-01T00:00:00.000Z')
+})
+
+t.test('a session without a key is named as that, which no key can be taken for', async (t) => {
+  t.match(telegramAlarm({ sessionKey: '' }).text, '\nSession: the one without a key\n')
+  t.equal(discordAlarm({ sessionKey: '' }).field('Session'), 'the one without a key')
+  t.same(problemsOf(discordAlarm({ sessionKey: '' }).message), [])
+  const sessionKey = 'the one without a key'
+  t.equal(telegramAlarm({ sessionKey }).entities[1]!.text, sessionKey, 'it stands in code')
+  t.equal(discordAlarm({ sessionKey }).field('Session'), `\`${sessionKey}\``)
+})
+
+for (const [name, text, onTelegram, onDiscord] of attacks) {
+  t.test(`${name} in the reason of an alarm stays what it is: text`, async (t) => {
+    const { entities } = telegramAlarm({ reason: text })
+    t.same(entities[3], { type: 'pre', text: onTelegram })
+    t.same(
+      entities.map(({ type }) => type),
+      ['b', 'code', 'code', 'pre', 'code', 'code'],
+    )
+    t.same(splitCode(discordAlarm({ reason: text }).embed.description), { code: [onDiscord ?? onTelegram], rest: '' })
+  })
+}
+
+t.test('what is too long in an alarm is cut with a mark', async (t) => {
+  const long = 'x'.repeat(10_000)
+  const all = { requester: long, sessionKey: long, reason: long, command: long, request: long }
+  const { entities } = telegramAlarm(all)
+  t.equal(entities.filter(({ text }) => cutMark.test(text)).length, 5)
+  const { embed } = discordAlarm(all)
+  for (const value of [embed.description, ...embed.fields.map((one) => one.value)]) {
+    t.match(splitCode(value).code[0], cutMark)
+  }
+  const key = 'k'.repeat(100)
+  t.equal(telegramAlarm({ sessionKey: key }).entities[1]!.text, key, 'and what is not is whole')
+})
+
+const alarms = fc.record({
+  requester: hostile,
+  sessionKey: hostile,
+  reason: hostile,
+  command: hostile,
+  request: hostile,
+})
+
+t.test('no text of others breaks the limits or the shape of an alarm', async (t) => {
+  fc.assert(
+    fc.property(alarms, (fields) => {
+      const { html, text, entities } = telegramAlarm(fields)
+      const { message, embed } = discordAlarm(fields)
+      const hasKey = fields.sessionKey !== ''
+      const fixed = [
+        '⛔ <b>',
+        `Session: ${hasKey ? '<code>' : 'the one without a key'}`,
+        'Requester: <code>',
+        'When: 2026-01-01T00:00:00.000Z',
+        'Why',
+        '<pre>',
+        'To resume it: <code>',
+        'Or: <code>',
+      ].join('\n')
+      const values = [embed.description, ...embed.fields.map(({ value }) => value)]
+      return (
+        html.replace(/<(b|code|pre)>[^<]*<\/\1>/g, '<$1>') === fixed &&
+        text.length <= 4096 &&
+        text.isWellFormed() &&
+        !invisible.test(text) &&
+        entities.every((one) => one.type === 'pre' || !/[\n\t]/.test(one.text)) &&
+        problemsOf(message).length === 0 &&
+        embed.fields.map(({ name }) => name).join() === 'Session,Requester,To resume it,Or' &&
+        values.every((value) => {
+          const { code, rest } = splitCode(value)
+          const isEmpty = value === '``' || value === '```\n\n```' || value === 'the one without a key'
+          return isEmpty || (code.length === 1 && rest === '')
+        }) &&
+        values.every((value) => !invisible.test(value) && value.isWellFormed())
+      )
+    }),
+    { numRuns: 200 },
+  )
+  t.pass()
 })

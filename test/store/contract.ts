@@ -32,6 +32,7 @@ import {
 import type { Grant } from '../../src/whitelist/grant.js'
 import type { SignIn } from '../../src/access/sign-in.js'
 import { agent, anyone, chatLink, person as personActor, someEvent } from '../actors.js'
+import { alarmOf, raising } from '../alarm.js'
 import { temporaryFolder } from '../support.js'
 import { submissionOf } from '../submission.js'
 
@@ -52,8 +53,8 @@ export function confirmation(id: string, fields: Partial<Pending> = {}): Pending
 
 const turn = (fields: Partial<Turn> = {}): Turn => ({ after: '', fullShares: [], fullDestinations: [], ...fields })
 
-const delivery = (confirmationId: string, fields: Partial<Delivery> = {}): Delivery => ({
-  confirmationId,
+const delivery = (subjectId: string, fields: Partial<Delivery> = {}): Delivery => ({
+  subjectId,
   channel: 'telegram',
   destination: '',
   share: '',
@@ -714,7 +715,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
     t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
-      { confirmationId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
+      { subjectId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
@@ -727,6 +728,37 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(await store.deliveries.of('c1'), [{ channel: 'discord' }, sent])
   })
 
+  t.test('an alarm is added once, and its deliveries come due as others do', async (t) => {
+    const store = await open(t)
+    const alarm = alarmOf({ sessionKey: '\u202e\n', share: 'bot', createdAt: 1500 })
+    const { id } = alarm
+    t.equal(await store.alarms.get(id), undefined)
+    t.ok(isCommitted(await store.commit(raising(alarm, 'telegram'))))
+    t.same(await store.alarms.get(id), alarm)
+    t.equal(await store.commit(raising({ ...alarm, reason: 'another' }, 'discord')), 'conflict')
+    t.same(await store.alarms.get(id), alarm)
+    t.equal(await store.confirmations.get(id), undefined)
+    t.same(
+      (await store.deliveries.of(id)).map(({ channel }) => channel),
+      ['log', 'telegram'],
+    )
+    const waiting = { subjectId: id, destination: '', share: 'bot', createdAt: 1500, deadline: null }
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: false }])
+    t.same(await store.deliveries.due('log', 31_499, 10, turn()), [])
+    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...waiting, isInLog: false }])
+    t.equal(await store.deliveries.countUndelivered(), 1)
+    const log = delivery(id, { channel: 'log', share: 'bot', version: 2, state: 'sent', nextAt: null })
+    await store.commit(change({ kind: 'delivery', expect: 1, record: log }))
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: true }])
+    t.match(await store.deliveries.claim('telegram', [id], 500), [{ subjectId: id, version: 2 }])
+  })
+
+  t.test('a delivery of nothing that is there is never due', async (t) => {
+    const store = await open(t)
+    await store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery('nothing') }))
+    t.same(await store.deliveries.due('telegram', 9999, 10, turn()), [])
+  })
+
   t.test('a delivery that is due is leased to one, until its time is over or it is written', async (t) => {
     let time = 2000
     const place = temporaryFolder(t)
@@ -736,7 +768,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       const record = delivery(id, { nextAt: id === 'c3' ? 9000 : 2000 })
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
     }
-    const due = async () => (await store.deliveries.due('telegram', time, 10, turn())).map((one) => one.confirmationId)
+    const due = async () => (await store.deliveries.due('telegram', time, 10, turn())).map((one) => one.subjectId)
     const told: Commits[] = []
     store.follow((commits) => told.push(commits))
     const claims = await Promise.all([
@@ -746,8 +778,8 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     ])
     t.same(claims, [
       [
-        { confirmationId: 'c1', version: 2 },
-        { confirmationId: 'c2', version: 2 },
+        { subjectId: 'c1', version: 2 },
+        { subjectId: 'c2', version: 2 },
       ],
       [],
       [],
@@ -764,19 +796,15 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await due(), ['c1'], 'what was written is leased no more')
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 3 }])
-    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 2 }])
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 2 }])
     t.same(await due(), ['c1'], 'who had an earlier lease ends none')
-    await store.deliveries.release('telegram', [{ confirmationId: 'c2', version: 3 }])
+    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 3 }])
     t.same(await due(), ['c2', 'c1'], 'nor what was given back')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ confirmationId: 'c2', version: 4 }])
+    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
-    t.match(
-      await again.deliveries.due('telegram', time, 10, turn()),
-      [{ confirmationId: 'c2' }, {}],
-      'nobody else is there',
-    )
+    t.match(await again.deliveries.due('telegram', time, 10, turn()), [{ subjectId: 'c2' }, {}], 'nobody else is there')
   })
 
   t.test('what is due for destinations that are full is passed over', async (t) => {
@@ -793,7 +821,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     }
     const ids = async (limit: number, except: string[]) =>
       (await store.deliveries.due('callback', 9000, limit, turn({ fullDestinations: except }))).map(
-        ({ confirmationId }) => confirmationId,
+        ({ subjectId }) => subjectId,
       )
     t.same(await ids(10, []), ['c1', 'c2', 'c3'])
     t.same(await ids(1, ['a.example']), ['c2'])
@@ -809,7 +837,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
     }
     const ids = async (limit: number, fields: Partial<Turn> = {}) =>
-      (await store.deliveries.due('telegram', 9000, limit, turn(fields))).map((one) => one.confirmationId)
+      (await store.deliveries.due('telegram', 9000, limit, turn(fields))).map((one) => one.subjectId)
     t.same(await ids(1), ['a1'])
     t.same(await ids(1, { after: 'a' }), ['b1'])
     t.same(await ids(3, { after: 'b' }), ['c1', 'a1', 'b1'])

@@ -1,3 +1,15 @@
+CREATE TABLE alarms (
+    id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    share TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    command TEXT NOT NULL,
+    request TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
 CREATE TABLE chat_identities (
     channel TEXT NOT NULL,
     id TEXT NOT NULL,

@@ -1,4 +1,4 @@
-// Reading deliveries: a confirmation's, and what a channel has to do.
+// Reading deliveries: a subject's, and what a channel has to do.
 import type { ChannelName } from '../../core/model.js'
 import { deliveries as table } from '../records.js'
 import type { Deliveries, Due, Turn } from '../store.js'
@@ -18,12 +18,14 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
         WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
       )
       .pluck(),
-    due: db.prepare(`SELECT confirmation_id AS confirmationId, destination, deliveries.share, created_at AS createdAt,
-        deadline, EXISTS (SELECT 1 FROM deliveries AS log
-          WHERE log.confirmation_id = id AND log.channel = 'log' AND log.state = 'sent') AS isInLog
-      FROM deliveries INDEXED BY deliveries_turn CROSS JOIN confirmations ON id = confirmation_id
+    // Alarms are few: they are looked for only where there is no confirmation.
+    due: db.prepare(`SELECT confirmation_id AS subjectId, destination, deliveries.share,
+        coalesce(created_at, (SELECT created_at FROM alarms WHERE alarms.id = confirmation_id)) AS createdAt,
+        deadline, EXISTS (SELECT 1 FROM deliveries AS log WHERE log.confirmation_id = deliveries.confirmation_id
+          AND log.channel = 'log' AND log.state = 'sent') AS isInLog
+      FROM deliveries INDEXED BY deliveries_turn LEFT JOIN confirmations ON confirmations.id = confirmation_id
       WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
-        AND destination NOT IN (SELECT value FROM json_each(@except))
+        AND destination NOT IN (SELECT value FROM json_each(@except)) AND createdAt IS NOT NULL
       ORDER BY next_at LIMIT @limit`),
     nextDue: db
       .prepare(

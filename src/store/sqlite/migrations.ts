@@ -586,4 +586,18 @@ export const migrations: readonly Migration[] = [
   UPDATE grants SET given_at = created_at;
   CREATE INDEX grants_session ON grants (session_key) WHERE scope = 'session' AND revoked_at IS NULL;
   `,
+  `
+  -- What people are told that is about no confirmation. Its deliveries have its id in place of a confirmation's.
+  CREATE TABLE alarms (
+    id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    share TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    session_key TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    command TEXT NOT NULL,
+    request TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -4,8 +4,10 @@ import type { Key, KeyUse } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { Actor } from '../../core/actor.js'
+import type { Alarm } from '../../core/model.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
 import {
+  alarms,
   events,
   idempotency,
   idempotencyOwner,
@@ -220,12 +222,12 @@ export function openSqliteStore(
 
     deliveries: {
       ...deliveries,
-      async claim(channel, confirmationIds, leaseMs) {
-        const rows = await run(['claim', channel, leaseMs, confirmationIds])
-        return rows.map(([confirmationId, version]) => ({ confirmationId, version }) as Claimed)
+      async claim(channel, subjectIds, leaseMs) {
+        const rows = await run(['claim', channel, leaseMs, subjectIds])
+        return rows.map(([subjectId, version]) => ({ subjectId, version }) as Claimed)
       },
       async release(channel, claimed) {
-        await run(['release', channel, claimed.map(({ confirmationId, version }) => [confirmationId, version])])
+        await run(['release', channel, claimed.map(({ subjectId, version }) => [subjectId, version])])
       },
     },
 
@@ -289,6 +291,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name}`).raw()
     return read(() => (statement.all() as SqlValue[][]).map((row) => table.read(row)))
   }
+  const alarm = one<Alarm, Alarm>(alarms)
   const link = one<Link, Link>(links)
   const signInLink = one<SignInLink, SignInLink>(signInLinks)
   const usageOf = readUsage(db)
@@ -299,6 +302,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
     sessions: readSessions(db, assertKnown),
+    alarms: { get: async (id: string) => alarm(id) },
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
     people: readPeople(db),
@@ -330,7 +334,7 @@ function referenceTo(write: Write): Reference | null {
     case 'key':
       return { kind: write.kind, id: write.record.id }
     case 'delivery':
-      return { kind: 'delivery', id: write.record.confirmationId, channel: write.record.channel }
+      return { kind: 'delivery', id: write.record.subjectId, channel: write.record.channel }
     case 'person':
       return { kind: 'person', id: write.record.name }
     case 'link':
@@ -344,6 +348,7 @@ function referenceTo(write: Write): Reference | null {
     case 'idempotency':
     case 'run':
     case 'run_back':
+    case 'alarm':
       return null
   }
 }
@@ -421,7 +426,7 @@ function packWrite(write: Write): PackedWrite {
   if (write.kind === 'run_back') return ['run_back', write.id]
   // The kinds and their tables go together, which the type of a union cannot say.
   const table = tables[write.kind] as Table<Write extends { record: infer R } ? R : never>
-  const expect = write.kind === 'idempotency' ? 'absent' : write.expect
+  const expect = 'expect' in write ? write.expect : 'absent'
   if (expect === 'absent') return ['insert', write.kind, table.insertValues(write.record as never)]
   return ['update', write.kind, expect, table.updateValues(write.record as never)]
 }

@@ -6,7 +6,7 @@ import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import { countRuns, type PackedCounting, type ResetRow } from './sessions.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { events, keyUses, signIns, tables } from '../records.js'
+import { addedOnly, events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -43,8 +43,8 @@ export interface PackedChange {
 /** What is written beside the history. `rows` of its outcome are what it answers with. */
 export type Task =
   | ['probe']
-  | ['claim', channel: string, leaseMs: number, confirmationIds: string[]]
-  | ['release', channel: string, leases: [confirmationId: string, version: number][]]
+  | ['claim', channel: string, leaseMs: number, subjectIds: string[]]
+  | ['release', channel: string, leases: [subjectId: string, version: number][]]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
   | ['key_uses', values: SqlValue[][]]
@@ -149,8 +149,7 @@ export function openWriter(file: string): Writer {
       kind,
       {
         insert: db.prepare(insert),
-        // What is only ever added has no version.
-        ...(kind === 'idempotency' || kind === 'run'
+        ...(addedOnly.has(kind)
           ? {}
           : {
               // Not an upsert: that opens a statement journal, which costs more than the update.
