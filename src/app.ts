@@ -47,6 +47,7 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
+import { sessionGcRoutes } from './routes/session-gc.js'
 import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
 import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
@@ -131,6 +132,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     chance,
     rules,
     timeZone,
+    collectEveryMs: config.sessionGcHours === 0 ? null : config.sessionGcHours * 3_600_000,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
     openLimit: config.openLimit,
     diskLimitBytes: config.diskLimit * 1024 * 1024,
@@ -213,6 +215,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
+  sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })

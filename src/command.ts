@@ -72,6 +72,25 @@ export const commands = {
     settings: ['dbPath'],
     example: 'people list',
   },
+  'sessions gc': {
+    help: 'remove sessions that nobody needs: empty ones, and short ones that were not active for long',
+    options: {
+      'empty-hours': {
+        takes: 'HOURS',
+        help: 'without any message, and begun and last active so long ago (default 24)',
+      },
+      'trivial-max': { takes: 'N', help: 'with at most so many messages ... (default 5)' },
+      'trivial-days': { takes: 'DAYS', help: '... and last active so long ago (default 7)' },
+      'max-age-days': { takes: 'DAYS', help: 'last active so long ago, whatever it has (default off)' },
+      source: { takes: 'PLATFORM', help: 'of this platform alone' },
+      'dry-run': { takes: '', help: 'only show what would go' },
+      json,
+      yes: { takes: '', help: 'do not ask first' },
+    },
+    more: `Each session id is judged by itself, those that were rotated away, too. Age is counted from the last activity. One stays that was used in the last hour, has something pending, claimed or still to be claimed, is suspended or due, or has a whitelist entry that stands. No request and no event is ever removed, and no streak of denials forgotten. ${reach}`,
+    settings: ['dbPath'],
+    example: 'sessions gc --source telegram --dry-run',
+  },
   'policy check': {
     argument: 'FILE',
     help: 'say everything that is wrong with a file of rules',
@@ -126,6 +145,7 @@ export interface Command {
 export const groups: Record<string, string> = {
   keys: 'who may do what',
   people: 'who is who in the chats',
+  sessions: 'what agents do in one conversation',
   policy: 'rules for actions, checked and explained',
 }
 
@@ -319,5 +339,5 @@ const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, s
 
 /** Whether it takes no value. */
 function isSwitch(name: string): boolean {
-  return ['help', 'version', 'json'].includes(name)
+  return ['help', 'version', 'json', 'dry-run', 'yes'].includes(name)
 }

@@ -105,11 +105,15 @@ function logEvent(event: AuditEvent, log: Logger): void {
 }
 
 /** Of what an event says, as much as fits on a line: agents and people wrote it. */
-function factsOf(data: AuditEvent['data']): Record<string, string> {
-  const facts: Record<string, string> = {}
+function factsOf(data: AuditEvent['data']): Record<string, string | number> {
+  const facts: Record<string, string | number> = {}
   for (const name of ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id']) {
     const value = (data as Partial<Record<string, unknown>>)[name]
     if (typeof value === 'string' && value !== '') facts[name] = short(value)
+  }
+  for (const name of ['empty', 'trivial', 'aged', 'corrects']) {
+    const value = (data as Partial<Record<string, unknown>>)[name]
+    if (typeof value === 'number') facts[name] = value
   }
   return facts
 }

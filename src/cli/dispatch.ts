@@ -40,6 +40,7 @@ const handlers: Record<CommandName, Handler> = {
   signin: offerSignIn,
   'people set': setPerson,
   'people list': listPeople,
+  'sessions gc': async (context) => (await import('./collect-command.js')).collectSessions(context),
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)
     output.print(text)

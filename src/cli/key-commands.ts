@@ -115,7 +115,7 @@ function readNewKey(options: Options) {
 }
 
 /** What each of these reads. All that is wrong with them is said at once. */
-function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
+export function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
   const problems: string[] = []
   const entries = Object.entries(reads).map(([name, read]) => {
     try {
@@ -192,7 +192,7 @@ function showPeople({ print }: Output, answer: PersonList, isJson: boolean): voi
   print(table(['NAME', 'TELEGRAM', 'DISCORD'], rows))
 }
 
-function table(head: string[], rows: string[][]): string {
+export function table(head: string[], rows: string[][]): string {
   const all = [head, ...rows.map((row) => row.map(visibleLine))]
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
   return all
@@ -219,7 +219,7 @@ function readChatId(option: string, text: string | true): string | null {
   throw wrong(option, "must be a person's id, 1 to 32 digits, or none to remove it; a group is nobody")
 }
 
-function wrong(option: string, problem: string): ConfigProblems {
+export function wrong(option: string, problem: string): ConfigProblems {
   return new ConfigProblems([`--${option}: ${problem}`])
 }
 

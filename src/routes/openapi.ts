@@ -15,6 +15,7 @@ const tags = {
   confirmations: 'What agents ask for, wait for, claim and report.',
   decisions: 'What people say to it.',
   whitelist: 'What passes without asking.',
+  sessions: 'What agents do in one conversation.',
   audit: 'What happened, as it stands and as it came about.',
   access: 'Keys, and the people they belong to.',
   service: 'How the service is, and what it can do.',

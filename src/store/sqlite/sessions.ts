@@ -3,6 +3,7 @@ import type { PastRun, Session } from '../../sessions/session.js'
 import { runs, sessions as table } from '../records.js'
 import type { Counting, Cursor, Page, SessionFilter, Sessions } from '../store.js'
 import type { SqlValue } from '../table.js'
+import { readIdle } from './collect.js'
 import type Database from './driver.js'
 import { type AssertKnown, read } from './reading.js'
 
@@ -15,7 +16,7 @@ export function sessionName(requester: string, key: string): string {
 }
 
 type Place = Pick<Session, 'requester' | 'key'>
-type Reading = Omit<Sessions, 'count' | 'setReset'>
+type Reading = Omit<Sessions, 'count' | 'setReset' | 'collect'>
 
 export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
   const rows = (text: string) => db.prepare(text).raw()
@@ -84,6 +85,7 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
     nextDue: read(() => sql.nextDue.get() as number | undefined),
     held: read((place: Place | null, limit: number) => all(sql.held.all(...placeOf(place), limit))),
     walk: read((place: Place | null, limit: number) => all(sql.walk.all(...placeOf(place), limit))),
+    ...readIdle(db),
   }
 }
 
