@@ -135,7 +135,11 @@ export type ResetRow = [resetAt: number | null, requester: string, sessionKey: s
 export function countRuns(db: Database.Database) {
   const standing = db.prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?').raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
-    last_active_at = max(last_active_at, ?), reset_at = ? WHERE requester = ? AND session_key = ?`)
+    last_active_at = max(last_active_at, ?) WHERE requester = ? AND session_key = ?`)
+  // By itself, and only where it has to be sooner: an index that is written each time costs as much as the row. Whoever looks
+  // at one too soon sets it anew.
+  const due = db.prepare(`UPDATE sessions SET reset_at = @resetAt WHERE requester = @requester AND session_key = @sessionKey
+    AND (@resetAt IS NULL AND reset_at IS NOT NULL OR @resetAt < coalesce(reset_at, ${Number.MAX_SAFE_INTEGER}))`)
   const ask = db.prepare(`UPDATE sessions SET
     repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
     fixed_action = @action, fixed_digest = @digest WHERE requester = @requester AND session_key = @sessionKey`)
@@ -169,7 +173,8 @@ export function countRuns(db: Database.Database) {
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
     count([requester, sessionKey, , , messages, submissions, at, resetAt, asks]: PackedCounting): number {
-      add.run(messages, submissions, at, resetAt, requester, sessionKey)
+      add.run(messages, submissions, at, requester, sessionKey)
+      due.run({ resetAt, requester, sessionKey })
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
       return find(requester, sessionKey)![1]
     },
