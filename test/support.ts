@@ -202,6 +202,9 @@ export interface BuildOptions {
   prepare?: (app: Holdpoint['app']) => void
 }
 
+/** A restart gives other ids, as it truly would. */
+const newSessionId = counter('session')
+
 /** An app over a store on a real file. Every answer it gives is checked against what its route declares. */
 export async function build(t: Test, options: BuildOptions = {}): Promise<Built> {
   const dbPath = options.dbPath ?? join(temporaryFolder(t), 'test.db')
@@ -215,7 +218,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     log,
     clock,
     newId: options.newId ?? counter(),
-    newSessionId: counter('session'),
+    newSessionId,
     random: () => 1,
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',

@@ -170,7 +170,7 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
   function reset(named: NamedSession, by: string, caller: Caller, via: Via) {
     return operate(named, by, caller, via, async (found, now, signature) => {
       const reason = found.suspension === null ? 'manual' : 'suspended'
-      const due: Due = { at: found.due?.at ?? now, reason, to: null }
+      const due: Due = { at: found.due?.at ?? now + 1, reason, to: null }
       const { session, part } = await runs.end(found, due, now, signature, { suspension: null })
       return { session, change: withEvents(part) }
     })
@@ -203,7 +203,7 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
       if (past === undefined || past.requester !== found.requester || past.key !== found.key) {
         return refuse('not_found', `This session never had the id '${id}'; GET it to see its earlier ones.`)
       }
-      const due: Due = { at: found.due?.at ?? now, reason: 'switched', to: id }
+      const due: Due = { at: found.due?.at ?? now + 1, reason: 'switched', to: id }
       const { session, part } = await runs.end(found, due, now, signature)
       return { session, change: withEvents(part) }
     })

@@ -30,6 +30,7 @@ export interface PastRun extends Run {
 
 /** That it has to rotate: from then on its grants cover nothing. */
 export interface Due {
+  /** What was pending or claimed before is waited for. */
   at: number
   reason: RotationReason
   /** The session id that comes back; null: a new one. */
@@ -158,7 +159,7 @@ export function dueOf(session: Session, rule: ResetRule, now: number): Due | nul
   const { due, run } = session
   if (due !== null || run === null || run.messages === 0) return due
   // It was full with its last message.
-  if (isAtLimit(run.messages, rule.maxMessages)) return { at: run.lastActiveAt, reason: 'message_limit', to: null }
+  if (isAtLimit(run.messages, rule.maxMessages)) return { at: run.lastActiveAt + 1, reason: 'message_limit', to: null }
   const next = resetDue(rule, run.lastActiveAt)
   return next === null || now < next.at ? null : { ...next, to: null }
 }

@@ -312,7 +312,7 @@ export interface Confirmations {
   openIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
   /** The last that ended in a session, the latest first; without details. */
   endedIn(share: string, sessionKey: string, limit: number): Promise<Resolved[]>
-  /** Whether one of the session was pending or claimed at `at` and is so still at `now`. */
+  /** Whether one of the session was pending or claimed before `at` and is so still at `now`. */
   isHolding(share: string, sessionKey: string, at: number, now: number): Promise<boolean>
   /** The latest denial of what has this digest, if it is from after `since`. */
   lastDenied(digest: string, since: number): Promise<Refused | undefined>

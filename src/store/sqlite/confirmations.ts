@@ -177,8 +177,8 @@ function prepare(db: Database.Database) {
     holding: db
       .prepare(
         `SELECT 1 FROM confirmations INDEXED BY confirmations_session_open
-        WHERE share = @share AND session_key = @sessionKey AND session_key <> '' AND due_at > @now AND created_at <= @at
-          AND (status = 'pending' OR (execution = 'claimed' AND claimed_at <= @at)) LIMIT 1`,
+        WHERE share = @share AND session_key = @sessionKey AND session_key <> '' AND due_at > @now AND created_at < @at
+          AND (status = 'pending' OR (execution = 'claimed' AND claimed_at < @at)) LIMIT 1`,
       )
       .pluck(),
     lastDenied: rows(`SELECT ${columns} FROM confirmations
