@@ -6,6 +6,8 @@ import { type Commits, type Store, StoreUnavailable } from '../store/store.js'
 import { type Runs, withEvents } from './runs.js'
 
 const batch = 200
+/** Each takes four reads and a commit: at four in the morning many are due, and others want to go on. */
+const rotatedAtOnce = 25
 const retryMs = 1000
 
 export function createRotation(store: Store, clock: Clock, runs: Runs) {
@@ -60,9 +62,10 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       if (session !== undefined) await end(session)
     }
     for (;;) {
-      const due = await store.sessions.due(clock.now(), batch)
+      const due = await store.sessions.due(clock.now(), rotatedAtOnce)
       if (due.length === 0 || isStopped) return store.sessions.nextDue()
       await Promise.all(due.map(end))
+      await nextTurn()
     }
   }
 
@@ -85,13 +88,15 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
         for (let place: Session | null = null; !isStopped;) {
           const some: Session[] = await store.sessions.walk(place, batch)
           const changed = some.flatMap((session) => {
-            const resetAt = session.due === null ? resetTimeOf(session.run, runs.ruleOf(session.key)) : null
-            return resetAt === session.resetAt ? [] : [{ ...session, resetAt }]
+            const resetAt = resetTimeOf(session.run, runs.ruleOf(session.key))
+            // One that is recorded as due is looked at by itself, one that is due by now at once.
+            const isSettled = session.due !== null || (session.resetAt !== null && session.resetAt <= clock.now())
+            return isSettled || resetAt === session.resetAt ? [] : [{ ...session, resetAt }]
           })
           if (changed.length > 0) await store.sessions.setReset(changed)
           if (some.length < batch) break
           place = some.at(-1)!
-          await new Promise((resolve) => setImmediate(resolve))
+          await nextTurn()
         }
         return store.sessions.nextDue()
       })
@@ -114,6 +119,8 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       alarm.by(clock.now())
       void refresh()
     },
+    /** Something is due by now. */
+    soon: () => alarm.by(clock.now()),
     /** After other rules were loaded. */
     refresh,
     async stop(): Promise<void> {
@@ -123,6 +130,11 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       await refreshing
     },
   }
+}
+
+/** Whoever waits for this thread goes first. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function nameOf(requester: string, key: string): string {

@@ -45,7 +45,7 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
@@ -188,9 +188,9 @@ export function createService(deps: ServiceDeps): Service {
   }
 
   return {
-    ...createSubmit({ ...deps, desk, runs, grants, policy: () => policy }),
+    ...createSubmit({ ...deps, desk, runs, whenFull: rotation.soon, grants, policy: () => policy }),
     ...createDecide({ ...deps, desk, present, grants, breaker, hide, openMode }),
-    sessions: createSessions({ ...deps, desk, runs, doesCount: grants.doesCount }),
+    sessions: createSessions({ ...deps, desk, runs, whenFull: rotation.soon, doesCount: grants.doesCount }),
     grant: grants.grant,
     revoke: grants.revoke,
     async listGrants(limit, after) {

@@ -12,6 +12,7 @@ import type { ResetRule } from '../policy/reset.js'
 import {
   type Due,
   dueOf,
+  isAtLimit,
   type PastRun,
   type Run,
   type Session,
@@ -65,9 +66,11 @@ export interface SessionDeps {
   doesCount: (grant: Grant) => boolean
   /** How much a requester may write in a day; 0: any amount. */
   diskLimitBytes: number
+  /** A session is full. */
+  whenFull: () => void
 }
 
-export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }: SessionDeps) {
+export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, whenFull }: SessionDeps) {
   const { store } = desk
 
   /** So many messages went on in a session of the caller's. */
@@ -94,7 +97,10 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
       }
     }
     const { answer, committed } = await settleFully(desk, authorityOf(caller), propose)
-    return isRefusal(answer) ? answer : answer(committed?.counts[0] ?? 0)
+    if (isRefusal(answer)) return answer
+    const state = answer(committed?.counts[0] ?? 0)
+    if (isAtLimit(state.count, state.max)) whenFull()
+    return state
   }
 
   /** Agents know of their own alone. In open mode all are one. */

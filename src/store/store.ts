@@ -73,7 +73,7 @@ export type Requirement =
 export interface Counting {
   requester: string
   sessionKey: string
-  /** Of messages. */
+  /** Of messages; what has as many is due. */
   below: number
   messages: number
   submissions: number

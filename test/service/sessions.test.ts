@@ -2,7 +2,17 @@
 import t, { type Test } from 'tap'
 import { anyone } from '../../src/access/role.js'
 import type { SessionState } from '../../src/sessions/session.js'
-import { type Answer, build, type BuildOptions, type Built, type CallAs, counter, giveKeys, rulesFrom, t0 } from '../support.js'
+import {
+  type Answer,
+  build,
+  type BuildOptions,
+  type Built,
+  type CallAs,
+  counter,
+  giveKeys,
+  rulesFrom,
+  t0,
+} from '../support.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -128,7 +138,13 @@ t.test('the agent is told when its session nears its limit, reaches it, and has 
     return body.session
   }
   t.same(await ask(), { id, count: 169, max: 200, remaining: 31, near_limit: false, at_limit: false })
-  t.match(await ask(), { count: 170, remaining: 30, near_limit: true, at_limit: false, notice: /30 of 200 messages left/ })
+  t.match(await ask(), {
+    count: 170,
+    remaining: 30,
+    near_limit: true,
+    at_limit: false,
+    notice: /30 of 200 messages left/,
+  })
   await at(198)
   t.match(await ask(), { count: 199, remaining: 1, near_limit: true, at_limit: false })
   t.match(await ask(), { id, count: 200, remaining: 0, near_limit: true, at_limit: true, notice: /final answer/ })
@@ -163,7 +179,13 @@ t.test('two that race for the last place do not both get it', async (t) => {
 t.test('a limit of none is none, and the mode that never resets has the limit all the same', async (t) => {
   const none = await started(t, { rules: 'sessions: { max_messages: 0, mode: none }' })
   for (let n = 0; n < 3; n++) await none.say(100)
-  t.match((await none.ask()).body.session, { count: 301, max: null, remaining: null, near_limit: false, at_limit: false })
+  t.match((await none.ask()).body.session, {
+    count: 301,
+    max: null,
+    remaining: null,
+    near_limit: false,
+    at_limit: false,
+  })
   await none.clock.advance(1000 * hour)
   t.match((await none.ask()).body.session, { count: 302 })
   const few = await started(t, { rules: 'sessions: { max_messages: 2, mode: none }' })
@@ -273,7 +295,10 @@ t.test('a rotation waits for what is pending, but trust does not', async (t) => 
   const pending = (await session.ask({ timeout_seconds: 3600 })).body
   t.equal(pending.session.id, id)
   await session.clock.advance(30 * minute)
-  t.match((await eventsOf(session, 'session_due')).map(({ data }: any) => data), [{ reason: 'idle', session_id: id }])
+  t.match(
+    (await eventsOf(session, 'session_due')).map(({ data }: any) => data),
+    [{ reason: 'idle', session_id: id }],
+  )
   t.match((await session.call('GET', '/whitelist')).body, { count: 0 })
   t.match((await read(session)).due, { reason: 'idle' })
   const later = (await session.ask({ action: 'read_file' })).body
@@ -282,7 +307,10 @@ t.test('a rotation waits for what is pending, but trust does not', async (t) => 
   t.equal((await session.ask({ action: 'read_file' })).status, 202, 'nor does what is granted meanwhile count')
   await session.call('POST', `/confirm/${pending.id}/approve`)
   await session.clock.advance(0)
-  t.match((await eventsOf(session, 'session_rotated')).map(({ data }: any) => data), [{ reason: 'idle', previous_id: id }])
+  t.match(
+    (await eventsOf(session, 'session_rotated')).map(({ data }: any) => data),
+    [{ reason: 'idle', previous_id: id }],
+  )
   const next = (await session.ask({ action: 'read_file' })).body
   t.match(next, { status: 'pending', session: { was_reset: true, reset_reason: 'idle', previous_id: id } })
 })
@@ -298,7 +326,11 @@ t.test('a rotation waits for what is claimed until it is reported, or nobody has
     t.equal((await eventsOf(session, 'session_rotated')).length, 0)
     if (end === 'reported') await session.call('POST', `/confirm/${id}/report`, { outcome: 'succeeded' })
     await session.clock.advance(end === 'reported' ? 0 : hour)
-    t.match((await eventsOf(session, 'session_rotated')).map(({ data }: any) => data), [{ reason: 'idle' }], end)
+    t.match(
+      (await eventsOf(session, 'session_rotated')).map(({ data }: any) => data),
+      [{ reason: 'idle' }],
+      end,
+    )
     t.not((await session.say()).id, before.id)
   }
 })

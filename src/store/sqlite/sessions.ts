@@ -166,10 +166,12 @@ export function countRuns(db: Database.Database) {
     isWaiting: (requester: string, sessionKey: string, now: number) =>
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
-    count([requester, sessionKey, , , messages, submissions, at, resetAt, asks]: PackedCounting): number {
-      add.run(messages, submissions, at, resetAt, requester, sessionKey)
+    count([requester, sessionKey, , below, messages, submissions, at, resetAt, asks]: PackedCounting): number {
+      const total = find(requester, sessionKey)![1] + messages
+      // What is full is due at once.
+      add.run(messages, submissions, at, total >= below ? at : resetAt, requester, sessionKey)
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
-      return find(requester, sessionKey)![1]
+      return total
     },
     setReset(all: ResetRow[]): void {
       for (const values of all) reset.run(...values)
