@@ -23,13 +23,10 @@ const share: Share = { name: 200, details: 960, description: 2400, isShared: fal
 const amber = 0xf5a623
 
 export function createDiscord(settings: DiscordSettings, version: string): Channel {
-  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
   const isWebhook = 'webhookUrl' in settings
   const url = isWebhook ? withWait(settings.webhookUrl) : `${settings.apiBase}/channels/${settings.channelId}/messages`
-  const headers: Record<string, string> = isWebhook
-    ? { 'user-agent': userAgent }
-    : { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
-  const secret = isWebhook ? (new URL(url).pathname.split('/').at(-1) ?? '') : settings.botToken
+  const headers = discordHeaders(settings, version)
+  const secret = discordSecret(settings)
 
   return {
     name: 'discord',
@@ -51,6 +48,18 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
       return outcome
     },
   }
+}
+
+export function discordHeaders(settings: DiscordSettings, version: string): Record<string, string> {
+  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
+  if ('webhookUrl' in settings) return { 'user-agent': userAgent }
+  return { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
+}
+
+/** What no message may repeat. */
+export function discordSecret(settings: DiscordSettings): string {
+  if ('webhookUrl' in settings) return new URL(settings.webhookUrl).pathname.split('/').at(-1) ?? ''
+  return settings.botToken
 }
 
 export function renderDiscord(notice: Notice) {
