@@ -76,7 +76,7 @@ function takeOut(text: string, leastRun: number, take: Take): string {
         (_, scheme: string, rest: string) => `${scheme}${maskUrl(rest, once)}`,
       ),
     // A user and a password without a scheme, and what stands in a query.
-    behind(/(^|[^\w.@/-])([\w.%+-]{1,64}:[^\s"'<>@:/]{1,200})(?=@[\w[])/g),
+    behind(/(^|[^\w.@/-])([\w.%+-]{1,64}:[^\s"'<>@:/]{1,200})(?=@\S)/g),
     behind(/([?&][\w.[\]-]{1,64}=)([^\s"'&<>]+)/g),
     behind(member),
     behind(quoted),

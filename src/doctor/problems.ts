@@ -56,8 +56,9 @@ const withSettings: Look = (_, { read }) =>
     problem('settings_wrong', `A setting is wrong. ${unquoted}.`, 'Correct it: the service does not start with it.'),
   )
 
-const withDatabase: Look = ({ database, service }, { nameCommand }) => {
-  if (database === null) return []
+const withDatabase: Look = ({ database, service, versions }, { nameCommand }) => {
+  // Without the driver nothing is known of it, which is said above.
+  if (database === null || versions.sqlite === null) return []
   const { state, file, damage, error, schema, known_schema, names } = database
   const restore = `Stop the service, keep a copy of the file, and restore a backup: ${nameCommand('restore FILE')}`
   switch (state) {

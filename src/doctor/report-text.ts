@@ -146,6 +146,8 @@ function accessRows({ access }: Report): Row[] {
   ]
 }
 
+const ways = { socket: 'at the socket of the database', port: 'at the port of the settings', no: 'no' }
+
 function serviceRows({ service, versions }: Report): Row[] | null {
   if (service === null) return null
   if (!service.is_running) {
@@ -159,7 +161,7 @@ function serviceRows({ service, versions }: Report): Row[] | null {
   const same = service.version === versions.holdpoint ? 'the same as this program' : 'another than this program'
   return [
     ['Running', service.pid === null ? 'yes' : `yes, as process ${service.pid}`],
-    ['Answers', service.reached_by === null ? 'no' : `at its ${service.reached_by}`],
+    ['Answers', ways[service.reached_by ?? 'no']],
     ['Version', service.version === null ? 'not known' : `${service.version}, ${same}`],
     ['Access', service.auth ?? 'not known'],
     ['Pending', service.pending === null ? 'not known' : String(service.pending)],

@@ -134,7 +134,8 @@ export async function makeReport(question: Question, machine: Machine = thisMach
   const problems = problemsIn(found, { ...question, failures })
   const spared = rules?.sha256 ?? null
   const mask = createMask(secretsOf(read), spared === null ? [] : [spared])
-  return maskAll({ ...found, problems }, mask)
+  const { made_at_iso, ...rest } = found
+  return maskAll({ made_at_iso, problems, ...rest }, mask)
 }
 
 /** Every text in it, wherever it stands. */

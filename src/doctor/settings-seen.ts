@@ -22,15 +22,30 @@ export function seeSettings({ settings }: ReadSettings): SeenSetting[] {
   }))
 }
 
-/** Where anything at all is taken: what it usually looks like. Nothing else is shown, since it may be anything. */
+/** Where nearly anything is taken: what it usually looks like. Nothing else is shown, since it may be a secret. */
 const usual: Record<string, (text: string) => boolean> = {
-  host: (text) => text === 'localhost' || isIP(text.replace(/^\[|\]$/g, '')) !== 0,
+  host: isAddress,
   telegram_home_channel: (text) => /^(-?\d{1,20}|@\w{3,40})$/.test(text),
+  callback_allow: (text) =>
+    text
+      .split(/[\s,]+/)
+      .map((place) => place.replace(/:\d+$/, ''))
+      .every((place) => isAddress(place) || /^[\w-]+(\.[\w-]+)+$/.test(place)),
+}
+
+function isAddress(text: string): boolean {
+  return text === 'localhost' || isIP(text.replace(/^\[|\]$/g, '')) !== 0
 }
 
 function show({ name, value }: ReadSetting): string {
   const text = Array.isArray(value) ? value.join(', ') : String(value)
-  return usual[name]?.(text) === false ? masked : maskSetting(text)
+  return usual[name]?.(text) === false ? masked : maskSetting(withoutPath(text))
+}
+
+/** A URL with no more of a path than those of the chats have: anything else in one may be what lets somebody in. */
+function withoutPath(text: string): string {
+  const [, site, path] = /^(https?:\/\/[^/]*)(\/.*)$/is.exec(text) ?? []
+  return path === undefined || /^(\/(api|v\d+))*$/.test(path) ? text : `${site!}/${masked}`
 }
 
 /** In a setting that is wrong anything may stand; what is shorter is a word, or a number. */

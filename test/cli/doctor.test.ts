@@ -16,7 +16,9 @@ import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report } from '../../src/cli/doctor-command.js'
+import { readSettings } from '../../src/config/sources.js'
 import { fileKey, otherSettings, settingEntries } from '../../src/config/settings.js'
+import { problemsIn } from '../../src/doctor/problems.js'
 import type { Machine, Report } from '../../src/doctor/report.js'
 import { readInvocation } from '../../src/invocation.js'
 import { plainCommand } from '../../src/program.js'
@@ -51,7 +53,9 @@ async function doctor(argv: string[], { env = {}, machine = {} }: Options = {}) 
     print: (text: string) => void (said.stdout += `${text.trimEnd()}\n`),
     tell: (text: string) => void (said.stderr += `${text}\n`),
   }
-  const invocation = readInvocation(['doctor', ...argv], env)
+  // Where others may have something running, nobody is asked.
+  const elsewhere = argv.some((one) => one.startsWith('--port')) ? {} : { CONFIRMATION_PORT: '0' }
+  const invocation = readInvocation(['doctor', ...argv], { ...elsewhere, ...env })
   if (invocation.command !== 'report') throw new Error(invocation.command)
   const now = { now: () => t0, measureDisk: (file: string) => roomy(dirname(file)), chatTimeoutMs: 30_000, ...machine }
   said.code = await report(invocation, plainCommand, output, now)
@@ -437,6 +441,32 @@ t.test('a service at the port is named, and not taken for this database', async 
   })
 })
 
+t.test('what cannot be looked at is a problem, and the rest is reported', async (t) => {
+  const dbPath = await stopped(t)
+  const machine = {
+    measureDisk: () => {
+      throw new Error(`no disk at user:open-sesame@${dbPath}`)
+    },
+  }
+  const found = await examine(['--db-path', dbPath], { machine })
+  t.match(found, {
+    code: 1,
+    disk: null,
+    database: { state: 'ours' },
+    problems: [{ code: 'not_looked_at', problem: /disk/ }],
+  })
+  t.notMatch(JSON.stringify(found), /sesame/)
+  t.match((await doctor(['--db-path', dbPath], { machine })).stdout, /^Disk\n {2}Error +could not be looked at$/m)
+  const { problems, code, ...seen } = await examine(['--db-path', dbPath])
+  t.same([problems, code], [[], 0])
+  const without = { ...seen, versions: { ...seen.versions, sqlite: null } }
+  const failures = [{ part: 'SQLite', error: 'better-sqlite3 is missing. Install it.' }]
+  const read = readSettings(new Map(), {})
+  t.match(problemsIn(without, { read, failures, nameCommand: plainCommand }), [
+    { code: 'driver_missing', problem: 'better-sqlite3 is missing. Install it.' },
+  ])
+})
+
 // -- what it hides -------------------------------------------------------------------------------------------------------
 
 /** What may stand somewhere by mistake: with a number in it that makes it its own, and the part that must not be seen. */
@@ -488,8 +518,9 @@ async function seesNone(t: Test, given: Given, secrets: Map<string, string>, abo
     writeFileSync(file, JSON.stringify(given.file))
     argv.push('--config', file)
   }
+  const env = { ...('port' in given.file ? { CONFIRMATION_PORT: '' } : {}), ...given.env }
   for (const form of [[], ['--json']]) {
-    const { stdout } = await doctor([...argv, ...form], { env: given.env, machine: { chatTimeoutMs: 1000 } })
+    const { stdout } = await doctor([...argv, ...form], { env, machine: { chatTimeoutMs: 1000 } })
     const seen = joined(stdout).toLowerCase()
     for (const [place, secret] of secrets) {
       t.notOk(seen.includes(secret.toLowerCase()), `${about} in ${place} is not in the report ${form.join('')}`)
@@ -534,9 +565,9 @@ t.test('a word is hidden in secrets, in numbers, in what is no address, and unde
   for (const places of [flagPlaces, envPlaces, filePlaces]) {
     const given: Given = { argv: ['--db-path', join(folder, 'none.db')], env: {}, file: {} }
     const secrets = new Map<string, string>()
-    // A word is a path as good as any, and a host that may be called back.
+    // A word is a path as good as any.
     for (const [n, { name, put }] of places.entries()) {
-      if (isPath(name) || /callback.allow/i.test(name)) continue
+      if (isPath(name)) continue
       put(given, word(n))
       secrets.set(name, word(n))
     }

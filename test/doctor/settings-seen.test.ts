@@ -45,6 +45,12 @@ t.test('where anything is taken, only what is usual is shown', async (t) => {
   const host = (value: string) => see({ CONFIRMATION_HOST: value }).host!.value
   for (const value of ['0.0.0.0', '::', '[::1]', 'localhost', '10.0.0.7']) t.equal(host(value), value)
   for (const value of ['sesame', 'holdpoint.example.com', 'bob:sesame@10.0.0.7']) t.equal(host(value), masked)
+  const allowed = (value: string) => see({ CONFIRMATION_CALLBACK_ALLOW: value }).callback_allow!.value
+  t.equal(
+    allowed('localhost:8080 10.0.0.7,[::1]:81,agent.example'),
+    'localhost:8080, 10.0.0.7, [::1]:81, agent.example',
+  )
+  t.equal(allowed('localhost,sesame'), masked)
   const channel = (value: string) => see({ TELEGRAM_HOME_CHANNEL: value }).telegram_home_channel!.value
   for (const value of ['-1001234567890', '12345', '@holdpoint_people']) t.equal(channel(value), value)
   for (const value of ['sesame', '110201543:AAHdqTcvCH1vGWJx', 'open sesame']) t.equal(channel(value), masked)
@@ -52,11 +58,14 @@ t.test('where anything is taken, only what is usual is shown', async (t) => {
 
 t.test('what looks like a secret is masked in whatever it stands', async (t) => {
   t.match(see({ TELEGRAM_API_BASE: 'http://bob:sesame@10.0.0.7:81/x/5f4dcc3b5aa765d6?key=sesame' }), {
-    telegram_api_base: { value: `http://${masked}@10.0.0.7:81/x/${masked}?${masked}` },
+    telegram_api_base: { value: `http://${masked}@10.0.0.7:81/${masked}` },
   })
+  const base = (value: string) => see({ DISCORD_API_BASE: value }).discord_api_base!.value
+  t.equal(base('https://discord.com/api/v9'), 'https://discord.com/api/v9')
+  t.equal(base('https://proxy.example/open-sesame/api'), `https://proxy.example/${masked}`)
   t.match(see({ CONFIRMATION_DB_PATH: '/srv/a8f3k29dk20f/x.db' }), { db_path: { value: `/srv/${masked}/x.db` } })
-  t.match(see({ CONFIRMATION_CALLBACK_ALLOW: 'localhost:8080, 5f4dcc3b5aa765d6' }), {
-    callback_allow: { value: `localhost:8080, ${masked}` },
+  t.match(see({ CONFIRMATION_CALLBACK_ALLOW: 'localhost:8080, 5f4dcc3b5aa765d6.example' }), {
+    callback_allow: { value: `localhost:8080, ${masked}.example` },
   })
 })
 
