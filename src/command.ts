@@ -119,7 +119,7 @@ export const commands = {
       output: { takes: 'FILE', help: 'write it to a new file, for its owner alone' },
     },
     more: 'With and without a running service; nothing is changed, and nothing is sent to anybody. Say the flags and variables with which the service is started. Chats are asked whether they know the bot.',
-    exits: '0 no problem found, 1 problems found, 2 called wrongly',
+    exits: '0 no problem found, 1 problems found or refused, 2 called wrongly',
     settings: ['dbPath', 'policy'],
     example: 'doctor --output holdpoint-report.txt',
   },
