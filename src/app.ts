@@ -15,6 +15,7 @@ import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { carryAll, carryCallbacks, type Ways } from './notify/carrier.js'
+import { chatSettings } from './notify/chat-settings.js'
 import { createDiscord } from './notify/discord.js'
 import { announceInLog } from './notify/log-channel.js'
 import type { Channel } from './notify/notifier.js'
@@ -277,21 +278,11 @@ function howToResume(requester: string, key: string, nameCommand: NameCommand) {
 }
 
 function configuredChats(config: Config): Channel[] {
-  const { telegramBotToken, telegramHomeChannel, telegramApiBase } = config
-  const { discordBotToken, discordHomeChannel, discordWebhookUrl, discordApiBase } = config
-  const timeoutMs = config.notifyTimeout * 1000
-  const found: Channel[] = []
-  if (telegramBotToken !== undefined && telegramHomeChannel !== undefined) {
-    const settings = { botToken: telegramBotToken, chat: telegramHomeChannel, apiBase: telegramApiBase, timeoutMs }
-    found.push(createTelegram(settings))
-  }
-  if (discordBotToken !== undefined && discordHomeChannel !== undefined) {
-    const settings = { botToken: discordBotToken, channelId: discordHomeChannel, apiBase: discordApiBase, timeoutMs }
-    found.push(createDiscord(settings, version))
-  } else if (discordWebhookUrl !== undefined) {
-    found.push(createDiscord({ webhookUrl: discordWebhookUrl, timeoutMs }, version))
-  }
-  return found
+  const { telegram, discord } = chatSettings(config)
+  return [
+    ...(telegram === null ? [] : [createTelegram(telegram)]),
+    ...(discord === null ? [] : [createDiscord(discord, version)]),
+  ]
 }
 
 /** A callback must be signed, so without a secret there is none. */

@@ -8,6 +8,9 @@ const chatIds = {
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
 }
 const json = { takes: '', help: 'as JSON' }
+/** More of the log is for the log itself. */
+export const maxLogLines = 1000
+export const defaultLogLines = 50
 const reach = 'It goes through the running service if there is one, else into the database itself.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
@@ -108,6 +111,18 @@ export const commands = {
     settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',
   },
+  doctor: {
+    help: 'say what is wrong, in a report for others to read, without secrets',
+    options: {
+      lines: { takes: 'N', help: `how many lines of the log, 0 to ${maxLogLines} (default ${defaultLogLines})` },
+      json,
+      output: { takes: 'FILE', help: 'write it to a new file, for its owner alone' },
+    },
+    more: 'With and without a running service; nothing is changed, and nothing is sent to anybody. Say the flags and variables with which the service is started. Chats are asked whether they know the bot.',
+    exits: '0 no problem found, 1 problems found or refused, 2 called wrongly',
+    settings: ['dbPath', 'policy'],
+    example: 'doctor --output holdpoint-report.txt',
+  },
 } as const satisfies Record<string, Command>
 export type CommandName = keyof typeof commands
 
@@ -119,6 +134,8 @@ export interface Command {
   settings: readonly Key[]
   /** What else its user should know. */
   more?: string
+  /** What its exit codes mean, where that is not the usual. */
+  exits?: string
   example: string
 }
 
@@ -134,6 +151,13 @@ export interface GivenCommand {
   name: CommandName
   argument: string
   options: Partial<Record<string, string | true>>
+}
+
+/** One that is carried out with right settings alone. The doctor is not: wrong ones belong into its report. */
+export type PlainCommand = GivenCommand & { name: Exclude<CommandName, 'doctor'> }
+
+export function isPlain(given: GivenCommand): given is PlainCommand {
+  return given.name !== 'doctor'
 }
 
 /** Everything that is wrong with the command line and the settings, one line each. */

@@ -4,7 +4,7 @@ import { otherSettings, type OtherSetting, type Setting, settingEntries, setting
 
 const width = 80
 /** What leads on the first screen; serve --help has the rest. */
-const mainFlags = ['port', 'web-port', 'db-path', 'policy', 'config', 'help', 'version']
+const mainFlags = ['port', 'web-port', 'db-path', 'config', 'help', 'version']
 
 /** The text, or which command was meant if there is none of that name. `call` is how the program is called here. */
 export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | { problem: string } {
@@ -81,7 +81,15 @@ function groupHelp(group: string, call: string): string {
 }
 
 function commandHelp(name: string, command: Command, call: string): string {
-  const { argument, help, options, settings: used, more = '', example } = command
+  const {
+    argument,
+    help,
+    options,
+    settings: used,
+    more = '',
+    exits = '0 done, 1 refused, 2 called wrongly',
+    example,
+  } = command
   const own = Object.entries(options).map(([option, { takes, help }]): Line => [`--${option} ${takes}`, help])
   const shared = used.length === 0 ? [] : [...used.map((key) => settings[key]), otherSettings.config].map(lineOf)
   return page(
@@ -91,7 +99,7 @@ function commandHelp(name: string, command: Command, call: string): string {
     ...(shared.length === 0 ? [] : [section('Flags', shared)]),
     fill(more),
     `Example:\n${onItsOwn(call, example)}`,
-    'Exit codes: 0 done, 1 refused, 2 called wrongly.',
+    `Exit codes: ${exits}.`,
   )
 }
 

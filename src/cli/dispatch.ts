@@ -1,5 +1,5 @@
 // Which code carries out which command beside serving.
-import { ConfigProblems, type CommandName, type GivenCommand } from '../command.js'
+import { ConfigProblems, type PlainCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
 import { createPolicy } from '../policy/policy.js'
 import { rulesJsonSchema } from '../policy/schema.js'
@@ -20,7 +20,7 @@ import { checkRules, explainAction, problemWithDetails } from './policy-report.j
 
 /** Answers the exit code. */
 export async function carryOut(
-  given: GivenCommand,
+  given: PlainCommand,
   config: Config,
   output: Output = standardOutput,
   nameCommand: NameCommand = plainCommand,
@@ -32,7 +32,7 @@ export async function carryOut(
 /** False: it was carried out, and the answer is no. */
 type Handler = (context: Context) => Promise<boolean | void>
 
-const handlers: Record<CommandName, Handler> = {
+const handlers: Record<PlainCommand['name'], Handler> = {
   'keys add': addKey,
   'keys list': listKeys,
   'keys revoke': revokeKeys,

@@ -67,8 +67,8 @@ export function authenticate(
     // A path that leads nowhere tells nobody without a key so.
     const needs = request.routeOptions.config.needs ?? 'read'
     if (isLocal(request.raw)) {
-      if (needs !== 'administer' && needs !== 'inspect')
-        throw new Problem('no_such_route', 'Here is nothing but /keys and /people.')
+      const isForOwner = needs === 'administer' || needs === 'inspect' || request.routeOptions.url === '/health'
+      if (!isForOwner) throw new Problem('no_such_route', 'Here is nothing but /keys, /people and /health.')
       request.caller = localOwner
       return
     }

@@ -295,7 +295,7 @@ t.test('people are named with the ids that chats know them by, each id once', as
 // -- the database's own socket -------------------------------------------------------------------------------------------
 
 t.test(
-  'the socket beside the database is its owner’s alone, knows keys and people only, and goes with the service',
+  'the socket beside the database is its owner’s alone, knows keys, people and health only, and goes with the service',
   async (t) => {
     const program = await start(t)
     const socketPath = `${program.dbPath}.sock`
@@ -310,7 +310,9 @@ t.test(
       })
     t.equal(await ask('/keys'), 200)
     t.equal(await ask('/people'), 200)
-    for (const path of ['/confirm', '/audit', '/events', '/', '/health']) t.equal(await ask(path), 404, path)
+    t.equal(await ask('/health'), 200)
+    for (const path of ['/confirm', '/audit', '/events', '/', '/ready', '/metrics', '/page.css'])
+      t.equal(await ask(path), 404, path)
     await program.stop()
     t.notOk(existsSync(socketPath))
 
