@@ -33,7 +33,7 @@ export async function logStream(
 /** What a line says by itself, or what nobody at a terminal needs. Other fields follow it. */
 const inMessage = [
   ...['seq', 'id', 'action', 'actor', 'via', 'name', 'role', 'code', 'execution', 'reason'],
-  ...['description', 'requester', 'on_behalf_of_unverified', 'url'],
+  ...['description', 'requester', 'on_behalf_of_unverified', 'warnings', 'url'],
   ...['alarm', 'session_key', 'why', 'command'],
   ...['web', 'db', 'auth', 'pending', 'expired', 'unsent'],
 ]
