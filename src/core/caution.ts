@@ -14,10 +14,11 @@ const nothing: Caution = { failures: 0, repeats: 0 }
 export function sayCaution(caution: Caution | null): string[] {
   const { failures, repeats } = caution ?? nothing
   const failed = failures === 1 ? 'the last request was' : `${failures} requests in a row were`
-  const asked = `the same action was asked for ${times(repeats)} in a row`
   return [
     ...(failures === 0 ? [] : [`In this session, ${failed} denied or expired.`]),
-    ...(repeats === 0 ? [] : [`In this session, ${asked}, each time with other details.`]),
+    ...(repeats === 0
+      ? []
+      : [`The same action was asked for ${times(repeats)} in a row, each time with other details.`]),
   ]
 }
 

@@ -7,18 +7,13 @@ t.test('each oddity is a sentence, and a few words where there is no room for on
     [0, 0, [], []],
     [1, 0, ['In this session, the last request was denied or expired.'], ['1 denied or expired']],
     [2, 0, ['In this session, 2 requests in a row were denied or expired.'], ['2 denied or expired in a row']],
-    [
-      0,
-      2,
-      ['In this session, the same action was asked for twice in a row, each time with other details.'],
-      ['Asked twice in a row'],
-    ],
+    [0, 2, ['The same action was asked for twice in a row, each time with other details.'], ['Asked twice in a row']],
     [
       3,
       5,
       [
         'In this session, 3 requests in a row were denied or expired.',
-        'In this session, the same action was asked for 5 times in a row, each time with other details.',
+        'The same action was asked for 5 times in a row, each time with other details.',
       ],
       ['3 denied or expired in a row', 'Asked 5 times in a row'],
     ],

@@ -6,7 +6,7 @@ import { warnings, withBoth, withTelegram } from './chats.js'
 
 const session = { session_key: 's-1' }
 const denied = 'In this session, 3 requests in a row were denied or expired.'
-const insisting = 'In this session, the same action was asked for 5 times in a row, each time with other details.'
+const insisting = 'The same action was asked for 5 times in a row, each time with other details.'
 
 /** Asks, lets somebody be told, and answers. */
 async function decide(
