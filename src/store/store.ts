@@ -332,6 +332,8 @@ export interface Sessions {
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
   list(filter: SessionFilter, limit: number, after: Cursor | null): Promise<Page<Session>>
+  /** How many have a run, and how many are suspended, which have one too. Of each at most 10,000 are counted. */
+  countRuns(): Promise<Record<'all' | 'suspended', number>>
   /** Earlier runs of a session, the latest ended first. */
   past(requester: string, key: string, limit: number): Promise<PastRun[]>
   pastRun(id: string): Promise<PastRun | undefined>

@@ -9,6 +9,9 @@ import { type AssertKnown, read } from './reading.js'
 /** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
 const maxRowsRead = 2000
 
+/** The most that is counted: counting takes as long as there are rows. */
+const maxCounted = 10_000
+
 /** What stands for a session among the records that may be in doubt. No name holds a NUL. */
 export function sessionName(requester: string, key: string): string {
   return `session ${requester}\0${key}`
@@ -27,12 +30,16 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
   const after = (condition: string) =>
     rows(`SELECT ${columns} FROM sessions WHERE ${condition} AND (requester, session_key) > (?, ?)
       ORDER BY requester, session_key LIMIT ?`)
+  const counted = (condition: string) =>
+    `SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${condition} AND last_active_at >= 0 LIMIT ${maxCounted})`
   const sql = {
     get: rows(`SELECT ${columns} FROM sessions WHERE ${table.whereKey}`),
     ofKey: rows(`SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`),
     all: listed('run_id IS NOT NULL'),
     own: listed('requester = @requester AND run_id IS NOT NULL'),
     suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL'),
+    countRuns: db.prepare(`SELECT (${counted('run_id IS NOT NULL')}) AS "all",
+      (${counted('suspended_at IS NOT NULL')}) AS suspended`),
     past: rows(`SELECT ${runs.columns()} FROM session_runs WHERE requester = ? AND session_key = ?
       ORDER BY ended_at DESC LIMIT ?`),
     pastRun: rows(`SELECT ${runs.columns()} FROM session_runs WHERE ${runs.whereKey}`),
@@ -73,6 +80,7 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
       return { items, next: null }
     }),
 
+    countRuns: read(() => sql.countRuns.get() as Record<'all' | 'suspended', number>),
     past: read((requester: string, key: string, limit: number) =>
       (sql.past.all(requester, key, limit) as SqlValue[][]).map((row): PastRun => runs.read(row)),
     ),
