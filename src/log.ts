@@ -141,7 +141,7 @@ function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
 /** Why sessions rotate that nobody did anything to: very many may at once. */
 const byThemselves = new Set<string>(['idle', 'daily', 'message_limit'])
 
-/** Another line says it: that of the delivery, that of the start, that of the reload, that of what ended a session. */
+/** Another line says it: that of the delivery, that of the start, that of the reload. And sessions begin all the time. */
 const quiet = new Set<AuditEvent['type']>(['submitted', 'session_started', 'linked', 'notify_failed', 'rules_loaded'])
 
 function short(text: string): string {

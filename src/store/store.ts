@@ -351,6 +351,11 @@ export interface Sessions {
   count(counting: Counting & { version: number }): Promise<number | null>
   /** Sets `resetAt` of those that stand at this version. Likewise. */
   setReset(all: Pick<Session, 'requester' | 'key' | 'version' | 'resetAt'>[]): Promise<void>
+  /**
+   * Brings down to the clock what is ahead of it; who has to wait by such a time waits anew, as long as at first. Atomic. For a
+   * start after the clock was set back: there is no event, and followers are not told.
+   */
+  setBack(now: number): Promise<void>
 }
 
 export interface Grants {

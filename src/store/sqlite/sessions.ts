@@ -18,7 +18,7 @@ export function sessionName(requester: string, key: string): string {
 }
 
 type Place = Pick<Session, 'requester' | 'key'>
-type Reading = Omit<Sessions, 'count' | 'setReset'>
+type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset'>
 
 export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
   const rows = (text: string) => db.prepare(text).raw()
@@ -152,6 +152,12 @@ export function countRuns(db: Database.Database) {
     .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND waits_until > ?')
     .pluck()
   const reset = db.prepare('UPDATE sessions SET reset_at = ? WHERE requester = ? AND session_key = ? AND version = ?')
+  const setBack = db.prepare(`UPDATE sessions SET version = version + 1,
+    run_created_at = min(run_created_at, @now), last_active_at = min(last_active_at, @now),
+    trusted_from = min(trusted_from, @now), due_at = min(due_at, @now),
+    rotated_at = min(rotated_at, @now), suspended_at = min(suspended_at, @now),
+    waits_until = waits_until - max(0, stepped_at - @now), stepped_at = min(stepped_at, @now)
+    WHERE max(coalesce(last_active_at, 0), trusted_from, coalesce(due_at, 0), coalesce(suspended_at, 0), stepped_at) > @now`)
   const back = db.prepare('DELETE FROM session_runs WHERE id = ?')
   const isThere = db.prepare('SELECT 1 FROM session_runs WHERE id = ?').pluck()
   const find = (requester: string, sessionKey: string) =>
@@ -182,6 +188,7 @@ export function countRuns(db: Database.Database) {
     setReset(all: ResetRow[]): void {
       for (const values of all) reset.run(...values)
     },
+    setBack: (now: number) => void setBack.run({ now }),
     isPast: (id: string) => isThere.get(id) !== undefined,
     bringBack: (id: string) => void back.run(id),
   }
