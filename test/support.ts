@@ -189,6 +189,7 @@ export interface BuildOptions {
   dbPath?: string
   clock?: ManualClock
   newId?: () => string
+  newSessionId?: () => string
   baseUrl?: string
   wrapStore?: (store: Store) => Store
   openWriting?: OpenWriting
@@ -218,7 +219,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     log,
     clock,
     newId: options.newId ?? counter(),
-    newSessionId,
+    newSessionId: options.newSessionId ?? newSessionId,
     random: () => 1,
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',

@@ -82,6 +82,7 @@ export function renderDiscord(notice: Notice) {
         color: amber,
         description: block(facts.description),
         fields: [
+          ...(notice.warnings.length === 0 ? [] : [{ name: '⚠️ Warning', value: notice.warnings.join(' ') }]),
           { name: 'Action', value: span(facts.action) },
           { name: 'Requester', value: span(facts.requester) },
           ...(facts.onBehalfOf === null

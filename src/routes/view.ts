@@ -25,7 +25,7 @@ export function confirmationView(confirmation: Confirmation) {
     requester: confirmation.requester,
     session_key: confirmation.sessionKey,
     session_id: confirmation.sessionId,
-    warnings: confirmation.caution === null ? [] : sayCaution(confirmation.caution),
+    warnings: sayCaution(confirmation.caution),
     status: confirmation.status,
     resolved_by: resolution === null ? '' : textOf(resolution.by),
     resolved_at: seconds(resolution?.at ?? null),

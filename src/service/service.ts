@@ -13,7 +13,7 @@ import { raise } from '../notify/notices.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { SessionRules } from '../policy/reset.js'
 import type { Quota, RateLimit } from '../policy/window.js'
-import type { Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
+import type { Confirmations, Cursor, EventFilter, EventPage, Page, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
@@ -145,6 +145,8 @@ export interface Service {
   turnstile: Turnstile
   countPending(): ReturnType<Confirmations['countPending']>
   countExecutions(): ReturnType<Confirmations['countExecutions']>
+  /** Sessions, and those of them that are suspended. */
+  countSessions(): ReturnType<Store['sessions']['countRuns']>
   /** How many wait for one confirmation, and follow everything. */
   countListeners(): { one: number; all: number }
   /** Calls the listener with each refusal that is not recorded, because whoever was refused had too many. */
@@ -241,6 +243,7 @@ export function createService(deps: ServiceDeps): Service {
     sweep,
     countPending: () => store.confirmations.countPending(clock.now()),
     countExecutions: () => store.confirmations.countExecutions(),
+    countSessions: () => store.sessions.countRuns(),
     countListeners: () => watch.count(),
     onUnrecorded: budget.onUnrecorded,
     now: () => clock.now(),

@@ -121,7 +121,8 @@ export function cautionIn({ streak, fixation }: Session, asked: Asked, breaker: 
 
 function worthSaying(failures: number, repeats: number, { warnAt, fixationAt }: Breaker): Caution {
   const from = (least: number, count: number) => (least > 0 && count >= least ? count : 0)
-  return { failures: from(warnAt, failures), repeats: from(fixationAt, repeats) }
+  // The first is no repeat.
+  return { failures: from(warnAt, failures), repeats: repeats === 1 ? 0 : from(fixationAt, repeats) }
 }
 
 /** What a person is asked for. */

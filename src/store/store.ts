@@ -332,6 +332,8 @@ export interface Sessions {
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
   list(filter: SessionFilter, limit: number, after: Cursor | null): Promise<Page<Session>>
+  /** How many have a run, and how many are suspended, which have one too. Of each at most 10,000 are counted. */
+  countRuns(): Promise<Record<'all' | 'suspended', number>>
   /** Earlier runs of a session, the latest ended first. */
   past(requester: string, key: string, limit: number): Promise<PastRun[]>
   pastRun(id: string): Promise<PastRun | undefined>
@@ -349,6 +351,11 @@ export interface Sessions {
   count(counting: Counting & { version: number }): Promise<number | null>
   /** Sets `resetAt` of those that stand at this version. Likewise. */
   setReset(all: Pick<Session, 'requester' | 'key' | 'version' | 'resetAt'>[]): Promise<void>
+  /**
+   * Brings down to the clock what is ahead of it; who has to wait by such a time waits anew, as long as at first. Atomic. For a
+   * start after the clock was set back: there is no event, and followers are not told.
+   */
+  setBack(now: number): Promise<void>
 }
 
 export interface Grants {

@@ -50,6 +50,7 @@ export type Task =
   | ['key_uses', values: SqlValue[][]]
   | ['count', counting: PackedCounting]
   | ['set_reset', all: ResetRow[]]
+  | ['set_back', now: number]
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and the messages
@@ -275,6 +276,9 @@ export function openWriter(file: string): Writer {
         return { rows: sessions.holds(task[1]) ? [[sessions.count(task[1])]] : [] }
       case 'set_reset':
         sessions.setReset(task[1])
+        return { rows: [] }
+      case 'set_back':
+        sessions.setBack(task[1])
         return { rows: [] }
     }
   }
