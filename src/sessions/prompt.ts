@@ -142,8 +142,8 @@ function sayPending({ id, action, description, deadline }: Confirmation): string
   return `${what(action, description)}, until ${at(deadline)}, id ${id}`
 }
 
-function sayDenied({ action, description, resolution: { at: time, reason } }: Resolved): string {
-  return `Do not ask again for ${what(action, description)}: it was denied at ${at(time)}${because(reason)}.`
+function sayDenied({ action, description, resolution: { reason } }: Resolved): string {
+  return `Do not ask again for ${what(action, description)}: it was denied${because(reason)}.`
 }
 
 /** A long description is left out before it gets here. */
