@@ -48,6 +48,7 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
+import { sessionRoutes } from './routes/sessions.js'
 import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
 import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
@@ -80,7 +81,7 @@ export interface Holdpoint {
   service: Service
   /** What openapi.yaml must be: the routes as they describe themselves. */
   openapi(): string
-  /** Answers what came through the database's own socket: about keys and people, as their owner. */
+  /** Answers what came through the database's own socket: about keys, people and sessions, as their owner. */
   routeLocal(request: IncomingMessage, response: ServerResponse): void
   /** Once it is known where agents and where people reach it, which every notice says. */
   startSending(url: string, peopleUrl: string): void
@@ -152,7 +153,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     requestTimeout: serverOptions.requestTimeout,
     // beginAnswers says it as a problem.
     return503OnClosing: false,
-    // A name of a hundred letters, each of them written as %XX%XX%XX.
+    // Of a session key, once it is decoded.
     routerOptions: { maxParamLength: 1000 },
     genReqId: nameRequests(),
     schemaController: withoutCompilers,
@@ -213,6 +214,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   batchRoutes(app, service, floods.countAs)
   streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
+  sessionRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))

@@ -11,7 +11,11 @@ const json = { takes: '', help: 'as JSON' }
 /** More of the log is for the log itself. */
 export const maxLogLines = 1000
 export const defaultLogLines = 50
+const requester = { takes: 'NAME', help: "whose session it is, where several have this key; '' from open mode" }
 const reach = 'It goes through the running service if there is one, else into the database itself.'
+
+const sayRules = 'Where none runs, limits are those of --policy.'
+const dashes = 'A key that begins with a dash stands last, behind --.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
@@ -74,6 +78,59 @@ export const commands = {
     more: reach,
     settings: ['dbPath'],
     example: 'people list',
+  },
+  'sessions list': {
+    help: 'list sessions, the latest active first',
+    options: {
+      platform: { takes: 'NAME', help: 'only those of a platform, as telegram' },
+      requester: { takes: 'NAME', help: 'only those of a requester' },
+      suspended: { takes: '', help: 'only those that are suspended' },
+      'active-minutes': { takes: 'N', help: 'only those that were active within so many minutes' },
+      json,
+    },
+    more: `A key that is no plain word is shown as a shell takes it. ${reach} ${sayRules}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions list --suspended',
+  },
+  'sessions show': {
+    argument: 'KEY',
+    help: 'show a session: its counts, grants, what is pending, the last outcomes, earlier session ids',
+    options: { requester, text: { takes: '', help: "as the text for an agent's prompt" }, json },
+    more: `${dashes} ${reach} ${sayRules}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions show agent:main:telegram:dm:42',
+  },
+  'sessions reset': {
+    argument: 'KEY',
+    help: 'begin a session anew: its grants end, and so does a suspension',
+    options: { requester, json },
+    more: `It gets another session id once nothing is pending or claimed. ${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions reset agent:main:telegram:dm:42',
+  },
+  'sessions suspend': {
+    argument: 'KEY',
+    help: 'take nothing from a session any more, until it is resumed or reset',
+    options: { requester, reason: { takes: 'TEXT', help: 'why; the agent is told' }, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: "sessions suspend release --reason 'it went astray'",
+  },
+  'sessions resume': {
+    argument: 'KEY',
+    help: 'let a suspended session go on',
+    options: { requester, reason: { takes: 'TEXT', help: 'why' }, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions resume agent:main:telegram:dm:42',
+  },
+  'sessions switch': {
+    argument: 'KEY',
+    help: 'go back to an earlier id of a session: its counts come back, its grants do not',
+    options: { to: { takes: 'ID', help: 'which, as sessions show lists them; needed' }, requester, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions switch release --to 019b7765-1c7f-7b14-8f0e-2a51c6f6d1e3',
   },
   'policy check': {
     argument: 'FILE',
@@ -143,6 +200,7 @@ export interface Command {
 export const groups: Record<string, string> = {
   keys: 'who may do what',
   people: 'who is who in the chats',
+  sessions: 'conversations of agents',
   policy: 'rules for actions, checked and explained',
 }
 
@@ -197,7 +255,11 @@ export function readCommandLine(argv: string[]): CommandLine {
       else problems.push(`--${name}: takes no value`)
     }
     // A flag in the place of the value: that was forgotten.
-    else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('--')))
+    else if (
+      value === undefined ||
+      (value === '' && !mayBeEmpty(name)) ||
+      (inlineValue === false && value.startsWith('--'))
+    )
       problems.push(`--${name}: needs a value`)
     else if (isOwn) given.options[name] = value
     else flags.set(name, value)
@@ -343,5 +405,10 @@ const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, s
 
 /** Whether it takes no value. */
 function isSwitch(name: string): boolean {
-  return ['help', 'version', 'json'].includes(name)
+  return ['help', 'version', 'json', 'suspended', 'text'].includes(name)
+}
+
+/** Sessions from before there was a key have no requester. */
+function mayBeEmpty(name: string): boolean {
+  return name === 'requester'
 }

@@ -20,9 +20,7 @@ export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | 
 function overview(call: string): string {
   const alone = Object.entries<Command>(commands).filter(([name]) => !name.includes(' '))
   return page(
-    fill(
-      "Holdpoint holds an agent's irreversible actions until a person approves or denies them, and keeps the record.",
-    ),
+    "Holds an agent's irreversible actions until a person approves or denies them.",
     usage(call, '[command] [flags]'),
     section('Commands', [
       ['serve', 'run the service (the default)'],
@@ -142,13 +140,14 @@ function page(...parts: string[]): string {
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
 
-/** Names on the left, text on the right. A name that is too long stands on a line of its own. */
+/** Names on the left, text on the right. A name that is too long has a line of its own, unless the text is short. */
 function section(title: string, lines: Line[]): string {
   const indent = 2 + Math.min(28, Math.max(...lines.map(([name]) => name.trimEnd().length))) + 2
   const rows = lines.flatMap(([name, text]) => {
     const left = `  ${name.trimEnd()}`
     const [first, ...rest] = wrap(text, width - indent)
     const more = rest.map((one) => `${' '.repeat(indent)}${one}`)
+    if (left.length > indent - 2 && left.length + 2 + text.length <= width) return [`${left}  ${text}`]
     if (left.length > indent - 2) return [left, `${' '.repeat(indent)}${first!}`, ...more]
     return [`${left.padEnd(indent)}${first!}`, ...more]
   })

@@ -17,6 +17,14 @@ import {
 } from './key-commands.js'
 import { type Output, standardOutput } from './output.js'
 import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+import {
+  listSessions,
+  resetSession,
+  resumeSession,
+  showSession,
+  suspendSession,
+  switchSession,
+} from './session-commands.js'
 
 /** Answers the exit code. */
 export async function carryOut(
@@ -40,6 +48,12 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   signin: offerSignIn,
   'people set': setPerson,
   'people list': listPeople,
+  'sessions list': listSessions,
+  'sessions show': showSession,
+  'sessions reset': resetSession,
+  'sessions suspend': suspendSession,
+  'sessions resume': resumeSession,
+  'sessions switch': switchSession,
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)
     output.print(text)

@@ -19,7 +19,7 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
   let refreshing: Promise<void> = Promise.resolve()
 
   const alarm = createAlarm(clock, () => orLater(sweep))
-  const unfollow = store.follow((commits) => void notice(commits))
+  let unfollow = () => {}
 
   /** What it answers, or when to try again where the database does not. */
   async function orLater(ask: () => Promise<number | undefined>): Promise<number | undefined> {
@@ -107,6 +107,8 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
 
   return {
     async start(): Promise<void> {
+      // Only now: a service for one command does what it is asked for, and nothing else.
+      unfollow = store.follow((commits) => void notice(commits))
       for (let place: Session | null = null; ;) {
         const some: Session[] = await store.sessions.held(place, batch)
         for (const one of some) {

@@ -131,7 +131,7 @@ export interface Service {
   // How it runs.
   /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
   start(): Promise<{ expired: number; pending: number; undelivered: number }>
-  /** As much of it as changing keys and people needs. */
+  /** As much of it as commands about keys, people and sessions need. */
   startPeople(): Promise<void>
   stop(): Promise<void>
   /** Answers everybody who waits with what there is; from now on nobody waits. */

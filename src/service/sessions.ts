@@ -36,6 +36,8 @@ export interface SeenSession {
 
 /** The same with what belongs to it. */
 export interface WholeSession extends SeenSession {
+  /** Until then nothing is taken from its requester, in whichever session; 0: it need not wait. */
+  requesterWaitsUntil: number
   /** Those that cover something now. */
   grants: Grant[]
   pending: Confirmation[]
@@ -103,9 +105,11 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     return state
   }
 
-  /** Agents know of their own alone. In open mode all are one. */
-  async function findNamed({ key, requester }: NamedSession, caller: Caller): Promise<(Session & { run: Run }) | Refusal> {
-    const own = caller.role === null ? '' : caller.role === 'agent' ? nameOf(caller)! : null
+  async function findNamed(
+    { key, requester }: NamedSession,
+    caller: Caller,
+  ): Promise<(Session & { run: Run }) | Refusal> {
+    const own = ownOf(caller)
     const none = refuse('not_found', `There is no session '${key}'${requester === null ? '' : ` of '${requester}'`}.`)
     if (own !== null && requester !== null && requester !== own) return none
     const whose = own ?? requester
@@ -129,16 +133,18 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     const now = clock.now()
     const { requester, key } = found
     const seen = see(found, now)
-    const [grants, open, outcomes, past] = await Promise.all([
+    const [grants, open, outcomes, past, all] = await Promise.all([
       store.grants.ofSession(key, now, maxSessionGrants),
       store.confirmations.openIn(requester, key, maxPending),
       store.confirmations.endedIn(requester, key, maxOutcomes),
       store.sessions.past(requester, key, maxPast),
+      store.sessions.get(requester, ''),
     ])
     const isOwn = (grant: Grant) => grant.requester === null || requester === '' || grant.requester === requester
     const covers = (grant: Grant) => trusts(found, seen.due !== null, grant.givenAt) && isOwn(grant) && doesCount(grant)
     const pending = open.filter((one) => asOf(one, now).status === 'pending')
-    return { ...seen, grants: grants.filter(covers), pending, outcomes, past }
+    const requesterWaitsUntil = all?.streak.waitsUntil ?? 0
+    return { ...seen, requesterWaitsUntil, grants: grants.filter(covers), pending, outcomes, past }
   }
 
   async function list(
@@ -147,10 +153,11 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     after: Cursor | null,
     caller: Caller,
   ): Promise<Page<SeenSession>> {
-    const own = caller.role === null ? '' : nameOf(caller)!
-    const mine = caller.role === 'agent' || caller.role === null ? { ...filter, requester: own } : filter
+    const own = ownOf(caller)
+    if (own !== null && (filter.requester ?? own) !== own) return { items: [], next: null }
+    const visible = own === null ? filter : { ...filter, requester: own }
     const now = clock.now()
-    const { items, next } = await store.sessions.list(mine, limit, after)
+    const { items, next } = await store.sessions.list(visible, limit, after)
     return { items: items.filter(hasRun).map((one) => see(one, now)), next }
   }
 
@@ -216,6 +223,12 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
   }
 
   return { addMessages, read, list, reset, suspend, resume, switchTo }
+}
+
+/** Whose sessions the caller knows of: agents know of their own alone, in open mode all are one. Null: of all. */
+function ownOf(caller: Caller): string | null {
+  if (caller.role === null) return ''
+  return caller.role === 'agent' ? nameOf(caller) : null
 }
 
 function hasRun(session: Session | undefined): session is Session & { run: Run } {

@@ -101,6 +101,16 @@ export function isAtLimit(count: number, max: number): boolean {
   return max > 0 && count >= max
 }
 
+/** What an agent is told to do about its limit, for its prompt. */
+export function noticeOn(count: number, max: number): string | null {
+  if (isAtLimit(count, max)) {
+    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message.`
+  }
+  if (!isNear(count, max)) return null
+  const left = max - count
+  return `This session has ${left} of ${max} messages left. Wrap up, and save what matters before it ends.`
+}
+
 /** `reset` is a rotation that its agent is told of with this. */
 export function stateOf(
   { run, streak, fixation }: Session & { run: Run },

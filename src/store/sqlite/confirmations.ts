@@ -169,8 +169,9 @@ function prepare(db: Database.Database) {
       )
       .pluck(),
     openIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open
-      WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> '' ORDER BY created_at LIMIT ?`),
-    endedIn: rows(`SELECT ${table.columns({ ...inPassing, reason: 'reason' })}
+      WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> ''
+      ORDER BY status <> 'pending', created_at LIMIT ?`),
+    endedIn: rows(`SELECT ${table.columns({ ...inPassing, description: briefly.description, reason: 'reason' })}
       FROM confirmations INDEXED BY confirmations_session_ended
       WHERE share = ? AND session_key = ? AND resolved_at IS NOT NULL AND session_key <> ''
       ORDER BY resolved_at DESC LIMIT ?`),
