@@ -45,7 +45,8 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps
+  extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
@@ -169,11 +170,16 @@ export function createService(deps: ServiceDeps): Service {
   const { openMode } = people
   const { counted } = openMode
   const runs = createRuns(store, newSessionId, () => policy)
-  const breaker = createBreaker(() => policy, runs, newSessionId, ({ requester, key, suspension }, now) => {
-    const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
-    const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
-    return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
-  })
+  const breaker = createBreaker(
+    () => policy,
+    runs,
+    newSessionId,
+    ({ requester, key, suspension }, now) => {
+      const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
+      const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
+      return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
+    },
+  )
   const rotation = createRotation(store, clock, runs)
   const sweeping = createSweep(store, clock, counted, breaker)
   const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = sweeping

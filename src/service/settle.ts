@@ -6,7 +6,15 @@ import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/callback-schedule.js'
-import { type Change, type CommitOutcome, type Committed, isCommitted, type Store, StoreUnavailable, type Unmet } from '../store/store.js'
+import {
+  type Change,
+  type CommitOutcome,
+  type Committed,
+  isCommitted,
+  type Store,
+  StoreUnavailable,
+  type Unmet,
+} from '../store/store.js'
 import type { Authority, Budget } from './budget.js'
 
 export type { Authority } from './budget.js'
@@ -77,7 +85,11 @@ export async function settleFully<T>(
 }
 
 /** Tells what waits for it how it went. */
-export async function commit(store: Store, change: Change, release: Proposal<never>['release']): Promise<CommitOutcome> {
+export async function commit(
+  store: Store,
+  change: Change,
+  release: Proposal<never>['release'],
+): Promise<CommitOutcome> {
   let isDone = false
   try {
     const outcome = await store.commit(change)

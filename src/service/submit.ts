@@ -198,7 +198,9 @@ export function createSubmit(deps: SubmitDeps) {
   async function peekSession({ submission: { sessionKey }, by, limits }: Ruled): Promise<Submitted['session']> {
     if (sessionKey === '') return null
     const { run, ...session } = await runs.find(shareOf(by), sessionKey)
-    return run === null ? null : stateOf({ ...session, run }, runs.ruleOf(sessionKey), run.messages, null, limits.breaker)
+    return run === null
+      ? null
+      : stateOf({ ...session, run }, runs.ruleOf(sessionKey), run.messages, null, limits.breaker)
   }
 
   function peek({ submission, by, limits }: Ruled): Promise<Quota> {

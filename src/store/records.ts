@@ -439,11 +439,10 @@ export const signInLinks = describe<SignInLink>()({
 
 /** What a run has is the same run's own: see `count` in store.ts. */
 const ofSameRun = (column: string, value: (session: Session) => SqlValue) =>
-  changing(
-    value,
-    `CASE WHEN run_id IS ? THEN ${column} ELSE ? END`,
-    (session: Session) => [session.run?.id ?? null, value(session)],
-  )
+  changing(value, `CASE WHEN run_id IS ? THEN ${column} ELSE ? END`, (session: Session) => [
+    session.run?.id ?? null,
+    value(session),
+  ])
 /** Counted there, too; a write only ever ends it. */
 const untilCleared = (column: string, value: (fixation: Fixation) => SqlValue) =>
   changing(

@@ -34,7 +34,9 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
     `SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${condition} AND last_active_at >= 0 LIMIT ${maxCounted})`
   const sql = {
     get: rows(`SELECT ${columns} FROM sessions WHERE ${table.whereKey}`),
-    ofKey: rows(`SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`),
+    ofKey: rows(
+      `SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`,
+    ),
     all: listed('run_id IS NOT NULL'),
     own: listed('requester = @requester AND run_id IS NOT NULL'),
     suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL'),
@@ -70,7 +72,9 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
       const items: Session[] = []
       let place: Cursor | null = null
       let count = 0
-      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<[...Cursor, ...SqlValue[]]>) {
+      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<
+        [...Cursor, ...SqlValue[]]
+      >) {
         if (items.length === limit || count === maxRowsRead) return { items, next: place }
         const session = table.read(row, 2)
         if (matches(session, row[2 + platformAt] as string | null, filter)) items.push(session)
@@ -139,7 +143,9 @@ export type ResetRow = [resetAt: number | null, requester: string, sessionKey: s
 
 /** For the writer, inside a transaction. */
 export function countRuns(db: Database.Database) {
-  const standing = db.prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?').raw()
+  const standing = db
+    .prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?')
+    .raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
     last_active_at = max(last_active_at, ?), reset_at = ? WHERE requester = ? AND session_key = ?`)
   const ask = db.prepare(`UPDATE sessions SET

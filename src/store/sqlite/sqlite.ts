@@ -241,9 +241,7 @@ export function openSqliteStore(
         await run(['set_back', now])
       },
       async setReset(all) {
-        const rows = all.map(
-          ({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version],
-        )
+        const rows = all.map(({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version])
         await run(['set_reset', rows])
       },
     },
