@@ -15,6 +15,7 @@ import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { carryAll, carryCallbacks, type Ways } from './notify/carrier.js'
+import { chatSettings } from './notify/chat-settings.js'
 import { createDiscord } from './notify/discord.js'
 import { announceInLog } from './notify/log-channel.js'
 import type { Channel } from './notify/notifier.js'
@@ -48,6 +49,7 @@ import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
 import { sessionGcRoutes } from './routes/session-gc.js'
+import { sessionRoutes } from './routes/sessions.js'
 import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
 import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
@@ -80,7 +82,7 @@ export interface Holdpoint {
   service: Service
   /** What openapi.yaml must be: the routes as they describe themselves. */
   openapi(): string
-  /** Answers what came through the database's own socket: about keys and people, as their owner. */
+  /** Answers what came through the database's own socket: about keys, people and sessions, as their owner. */
   routeLocal(request: IncomingMessage, response: ServerResponse): void
   /** Once it is known where agents and where people reach it, which every notice says. */
   startSending(url: string, peopleUrl: string): void
@@ -153,7 +155,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     requestTimeout: serverOptions.requestTimeout,
     // beginAnswers says it as a problem.
     return503OnClosing: false,
-    // A name of a hundred letters, each of them written as %XX%XX%XX.
+    // Of a session key, once it is decoded.
     routerOptions: { maxParamLength: 1000 },
     genReqId: nameRequests(),
     schemaController: withoutCompilers,
@@ -214,6 +216,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   batchRoutes(app, service, floods.countAs)
   streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
+  sessionRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
@@ -280,21 +283,11 @@ function howToResume(requester: string, key: string, nameCommand: NameCommand) {
 }
 
 function configuredChats(config: Config): Channel[] {
-  const { telegramBotToken, telegramHomeChannel, telegramApiBase } = config
-  const { discordBotToken, discordHomeChannel, discordWebhookUrl, discordApiBase } = config
-  const timeoutMs = config.notifyTimeout * 1000
-  const found: Channel[] = []
-  if (telegramBotToken !== undefined && telegramHomeChannel !== undefined) {
-    const settings = { botToken: telegramBotToken, chat: telegramHomeChannel, apiBase: telegramApiBase, timeoutMs }
-    found.push(createTelegram(settings))
-  }
-  if (discordBotToken !== undefined && discordHomeChannel !== undefined) {
-    const settings = { botToken: discordBotToken, channelId: discordHomeChannel, apiBase: discordApiBase, timeoutMs }
-    found.push(createDiscord(settings, version))
-  } else if (discordWebhookUrl !== undefined) {
-    found.push(createDiscord({ webhookUrl: discordWebhookUrl, timeoutMs }, version))
-  }
-  return found
+  const { telegram, discord } = chatSettings(config)
+  return [
+    ...(telegram === null ? [] : [createTelegram(telegram)]),
+    ...(discord === null ? [] : [createDiscord(discord, version)]),
+  ]
 }
 
 /** A callback must be signed, so without a secret there is none. */

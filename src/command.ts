@@ -8,7 +8,14 @@ const chatIds = {
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
 }
 const json = { takes: '', help: 'as JSON' }
+/** More of the log is for the log itself. */
+export const maxLogLines = 1000
+export const defaultLogLines = 50
+const requester = { takes: 'NAME', help: "whose session it is, where several have this key; '' from open mode" }
 const reach = 'It goes through the running service if there is one, else into the database itself.'
+
+const sayRules = 'Where none runs, limits are those of --policy.'
+const dashes = 'A key that begins with a dash stands last, behind --.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
@@ -72,6 +79,59 @@ export const commands = {
     settings: ['dbPath'],
     example: 'people list',
   },
+  'sessions list': {
+    help: 'list sessions, the latest active first',
+    options: {
+      platform: { takes: 'NAME', help: 'only those of a platform, as telegram' },
+      requester: { takes: 'NAME', help: 'only those of a requester' },
+      suspended: { takes: '', help: 'only those that are suspended' },
+      'active-minutes': { takes: 'N', help: 'only those that were active within so many minutes' },
+      json,
+    },
+    more: `A key that is no plain word is shown as a shell takes it. ${reach} ${sayRules}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions list --suspended',
+  },
+  'sessions show': {
+    argument: 'KEY',
+    help: 'show a session: its counts, grants, what is pending, the last outcomes, earlier session ids',
+    options: { requester, text: { takes: '', help: "as the text for an agent's prompt" }, json },
+    more: `${dashes} ${reach} ${sayRules}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions show agent:main:telegram:dm:42',
+  },
+  'sessions reset': {
+    argument: 'KEY',
+    help: 'begin a session anew: its grants end, and so does a suspension',
+    options: { requester, json },
+    more: `It gets another session id once nothing is pending or claimed. ${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions reset agent:main:telegram:dm:42',
+  },
+  'sessions suspend': {
+    argument: 'KEY',
+    help: 'take nothing from a session any more, until it is resumed or reset',
+    options: { requester, reason: { takes: 'TEXT', help: 'why; the agent is told' }, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: "sessions suspend release --reason 'it went astray'",
+  },
+  'sessions resume': {
+    argument: 'KEY',
+    help: 'let a suspended session go on',
+    options: { requester, reason: { takes: 'TEXT', help: 'why' }, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions resume agent:main:telegram:dm:42',
+  },
+  'sessions switch': {
+    argument: 'KEY',
+    help: 'go back to an earlier id of a session: its counts come back, its grants do not',
+    options: { to: { takes: 'ID', help: 'which, as sessions show lists them; needed' }, requester, json },
+    more: `${dashes} ${reach}`,
+    settings: ['dbPath', 'policy'],
+    example: 'sessions switch release --to 019b7765-1c7f-7b14-8f0e-2a51c6f6d1e3',
+  },
   'sessions gc': {
     help: 'remove sessions that nobody needs: empty ones, and short ones that were not active for long',
     options: {
@@ -127,6 +187,18 @@ export const commands = {
     settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',
   },
+  doctor: {
+    help: 'say what is wrong, in a report for others to read, without secrets',
+    options: {
+      lines: { takes: 'N', help: `how many lines of the log, 0 to ${maxLogLines} (default ${defaultLogLines})` },
+      json,
+      output: { takes: 'FILE', help: 'write it to a new file, for its owner alone' },
+    },
+    more: 'With and without a running service; nothing is changed, and nothing is sent to anybody. Say the flags and variables with which the service is started. Chats are asked whether they know the bot.',
+    exits: '0 no problem found, 1 problems found or refused, 2 called wrongly',
+    settings: ['dbPath', 'policy'],
+    example: 'doctor --output holdpoint-report.txt',
+  },
 } as const satisfies Record<string, Command>
 export type CommandName = keyof typeof commands
 
@@ -138,6 +210,8 @@ export interface Command {
   settings: readonly Key[]
   /** What else its user should know. */
   more?: string
+  /** What its exit codes mean, where that is not the usual. */
+  exits?: string
   example: string
 }
 
@@ -145,7 +219,7 @@ export interface Command {
 export const groups: Record<string, string> = {
   keys: 'who may do what',
   people: 'who is who in the chats',
-  sessions: 'what agents do in one conversation',
+  sessions: 'conversations of agents',
   policy: 'rules for actions, checked and explained',
 }
 
@@ -154,6 +228,13 @@ export interface GivenCommand {
   name: CommandName
   argument: string
   options: Partial<Record<string, string | true>>
+}
+
+/** One that is carried out with right settings alone. The doctor is not: wrong ones belong into its report. */
+export type PlainCommand = GivenCommand & { name: Exclude<CommandName, 'doctor'> }
+
+export function isPlain(given: GivenCommand): given is PlainCommand {
+  return given.name !== 'doctor'
 }
 
 /** Everything that is wrong with the command line and the settings, one line each. */
@@ -193,7 +274,11 @@ export function readCommandLine(argv: string[]): CommandLine {
       else problems.push(`--${name}: takes no value`)
     }
     // A flag in the place of the value: that was forgotten.
-    else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('--')))
+    else if (
+      value === undefined ||
+      (value === '' && !mayBeEmpty(name)) ||
+      (inlineValue === false && value.startsWith('--'))
+    )
       problems.push(`--${name}: needs a value`)
     else if (isOwn) given.options[name] = value
     else flags.set(name, value)
@@ -339,5 +424,10 @@ const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, s
 
 /** Whether it takes no value. */
 function isSwitch(name: string): boolean {
-  return ['help', 'version', 'json', 'dry-run', 'yes'].includes(name)
+  return ['help', 'version', 'json', 'suspended', 'text', 'dry-run', 'yes'].includes(name)
+}
+
+/** Sessions from before there was a key have no requester. */
+function mayBeEmpty(name: string): boolean {
+  return name === 'requester'
 }

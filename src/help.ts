@@ -4,7 +4,7 @@ import { otherSettings, type OtherSetting, type Setting, settingEntries, setting
 
 const width = 80
 /** What leads on the first screen; serve --help has the rest. */
-const mainFlags = ['port', 'web-port', 'db-path', 'policy', 'config', 'help', 'version']
+const mainFlags = ['port', 'web-port', 'db-path', 'config', 'help', 'version']
 
 /** The text, or which command was meant if there is none of that name. `call` is how the program is called here. */
 export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | { problem: string } {
@@ -20,9 +20,7 @@ export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | 
 function overview(call: string): string {
   const alone = Object.entries<Command>(commands).filter(([name]) => !name.includes(' '))
   return page(
-    fill(
-      "Holdpoint holds an agent's irreversible actions until a person approves or denies them, and keeps the record.",
-    ),
+    "Holds an agent's irreversible actions until a person approves or denies them.",
     usage(call, '[command] [flags]'),
     section('Commands', [
       ['serve', 'run the service (the default)'],
@@ -81,7 +79,15 @@ function groupHelp(group: string, call: string): string {
 }
 
 function commandHelp(name: string, command: Command, call: string): string {
-  const { argument, help, options, settings: used, more = '', example } = command
+  const {
+    argument,
+    help,
+    options,
+    settings: used,
+    more = '',
+    exits = '0 done, 1 refused, 2 called wrongly',
+    example,
+  } = command
   const own = Object.entries(options).map(([option, { takes, help }]): Line => [`--${option} ${takes}`, help])
   const shared = used.length === 0 ? [] : [...used.map((key) => settings[key]), otherSettings.config].map(lineOf)
   return page(
@@ -91,7 +97,7 @@ function commandHelp(name: string, command: Command, call: string): string {
     ...(shared.length === 0 ? [] : [section('Flags', shared)]),
     fill(more),
     `Example:\n${onItsOwn(call, example)}`,
-    'Exit codes: 0 done, 1 refused, 2 called wrongly.',
+    `Exit codes: ${exits}.`,
   )
 }
 
@@ -134,13 +140,14 @@ function page(...parts: string[]): string {
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
 
-/** Names on the left, text on the right. A name that is too long stands on a line of its own. */
+/** Names on the left, text on the right. A name that is too long has a line of its own, unless the text is short. */
 function section(title: string, lines: Line[]): string {
   const indent = 2 + Math.min(28, Math.max(...lines.map(([name]) => name.trimEnd().length))) + 2
   const rows = lines.flatMap(([name, text]) => {
     const left = `  ${name.trimEnd()}`
     const [first, ...rest] = wrap(text, width - indent)
     const more = rest.map((one) => `${' '.repeat(indent)}${one}`)
+    if (left.length > indent - 2 && left.length + 2 + text.length <= width) return [`${left}  ${text}`]
     if (left.length > indent - 2) return [left, `${' '.repeat(indent)}${first!}`, ...more]
     return [`${left.padEnd(indent)}${first!}`, ...more]
   })

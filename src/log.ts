@@ -33,7 +33,7 @@ export async function logStream(
 /** What a line says by itself, or what nobody at a terminal needs. Other fields follow it. */
 const inMessage = [
   ...['seq', 'id', 'action', 'actor', 'via', 'name', 'role', 'code', 'execution', 'reason'],
-  ...['description', 'requester', 'on_behalf_of_unverified', 'url'],
+  ...['description', 'requester', 'on_behalf_of_unverified', 'warnings', 'url'],
   ...['alarm', 'session_key', 'why', 'command'],
   ...['web', 'db', 'auth', 'pending', 'expired', 'unsent'],
 ]
@@ -43,7 +43,8 @@ function readable(line: Record<string, unknown>): string {
   const value = (name: string) => (typeof line[name] === 'string' ? line[name] : '')
   // A line that is no event, but has one of these, says why in its own words.
   if (typeof line.seq !== 'number') return [value('msg'), value('reason')].filter((one) => one !== '').join(': ')
-  const subject = named(value('action') || value('name')) || value('alarm').replaceAll('_', ' ')
+  const whose = [value('session_key'), value('requester')].filter((one) => one !== '').map(named)
+  const subject = named(value('action') || value('name')) || value('alarm').replaceAll('_', ' ') || whose.join(' of ')
   const what = [subject, value('role'), value('code'), value('execution')]
   const facts = what.filter((one) => one !== '' && one !== value('msg')).join(', ')
   const who = value('actor').startsWith('system:') ? '' : ` by ${named(value('actor'))}`
@@ -96,7 +97,7 @@ function logEvent(event: AuditEvent, log: Logger): void {
     {
       seq: event.seq,
       ...(event.confirmationId === null ? {} : { id: event.confirmationId }),
-      ...factsOf(event.data),
+      ...factsOf(event),
       actor: short(textOf(event.actor)),
       via: event.via,
     },
@@ -104,16 +105,24 @@ function logEvent(event: AuditEvent, log: Logger): void {
   )
 }
 
+const usualFacts = ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id']
+/** Which session it is about, and how many of its requests in a row were denied or expired. */
+const sessionFacts = [...usualFacts, 'session_key', 'requester', 'failures']
+
+const collectFacts = ['empty', 'trivial', 'aged', 'corrects']
+
+function factNames({ type }: AuditEvent): string[] {
+  if (type === 'sessions_collected') return collectFacts
+  return type.startsWith('session_') || type === 'requester_paused' ? sessionFacts : usualFacts
+}
+
 /** Of what an event says, as much as fits on a line: agents and people wrote it. */
-function factsOf(data: AuditEvent['data']): Record<string, string | number> {
+function factsOf(event: AuditEvent): Record<string, string | number> {
   const facts: Record<string, string | number> = {}
-  for (const name of ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id']) {
-    const value = (data as Partial<Record<string, unknown>>)[name]
-    if (typeof value === 'string' && value !== '') facts[name] = short(value)
-  }
-  for (const name of ['empty', 'trivial', 'aged', 'corrects']) {
-    const value = (data as Partial<Record<string, unknown>>)[name]
+  for (const name of factNames(event)) {
+    const value = (event.data as Partial<Record<string, unknown>>)[name]
     if (typeof value === 'number') facts[name] = value
+    if (typeof value === 'string' && value !== '') facts[name] = short(value)
   }
   return facts
 }
@@ -121,6 +130,10 @@ function factsOf(data: AuditEvent['data']): Record<string, string | number> {
 function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
   const { type, via } = event
   if (type === 'rejected' || type === 'unreported') return 'warn'
+  if (type === 'session_suspended' || type === 'session_paused' || type === 'requester_paused') return 'warn'
+  if (event.type === 'session_due' || event.type === 'session_rotated') {
+    return byThemselves.has(event.data.reason) ? 'debug' : 'info'
+  }
   if (event.type === 'notify_failed' && via === 'callback' && event.data.state === 'failed') return 'warn'
   if (type === 'notified') return via === 'log' ? 'debug' : 'info'
   // The log channel says it, as an error.
@@ -128,8 +141,11 @@ function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
   return quiet.has(type) ? 'debug' : 'info'
 }
 
-/** Another line says it: that of the delivery, that of the start, that of the reload. */
-const quiet = new Set<AuditEvent['type']>(['submitted', 'linked', 'notify_failed', 'rules_loaded'])
+/** Why sessions rotate that nobody did anything to: very many may at once. */
+const byThemselves = new Set<string>(['idle', 'daily', 'message_limit'])
+
+/** Another line says it: that of the delivery, that of the start, that of the reload. And sessions begin all the time. */
+const quiet = new Set<AuditEvent['type']>(['submitted', 'session_started', 'linked', 'notify_failed', 'rules_loaded'])
 
 function short(text: string): string {
   return shortLine(text, 200)

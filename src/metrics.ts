@@ -4,6 +4,8 @@ import type { AuditEvent, NewEvent } from './audit/event.js'
 import { type ExecutionState, isOutcome } from './core/model.js'
 import { type ShareName, shareNames, shares } from './policy/share.js'
 import type { Service } from './service/service.js'
+import { type Step, steps } from './sessions/breaker.js'
+import { rotationReasons } from './sessions/session.js'
 import type { Committed, Store, Write } from './store/store.js'
 
 export interface Metrics {
@@ -35,7 +37,7 @@ const executionOutcomes = ['claimed', 'lapsed', 'succeeded', 'failed', 'unreport
 /** What the older of the two metrics of refusals calls some shares. */
 const limiters: Partial<Record<ShareName, string>> = { rate: 'action', requests: 'address', refusals: 'guess' }
 /** Refused by the service, which records it or says that it does not. */
-const gated = ['open', 'disk'] as const satisfies ShareName[]
+const gated = ['open', 'disk', 'streak'] as const satisfies ShareName[]
 
 /** The one table of metrics: the registry and the documents are made from it. */
 export const metrics = {
@@ -119,6 +121,38 @@ export const metrics = {
       'What is kept by name: keys and addresses with `requests` in the last minute, `destinations` of callbacks, and ' +
       '`slots` of windows and budgets, these up to 10,000.',
   },
+  rotations: {
+    name: 'holdpoint_session_rotations_total',
+    type: 'counter',
+    labels: ['reason'],
+    help: `Sessions that rotated, by why: ${rotationReasons.map((reason) => `\`${reason}\``).join(', ')}.`,
+  },
+  breakerSteps: {
+    name: 'holdpoint_breaker_steps_total',
+    type: 'counter',
+    labels: ['step', 'of'],
+    help:
+      'What denials and expiries in a row led to: `warn`, `wait` and `suspend` of a `session`, and `wait` of a ' +
+      '`requester` over all its sessions.',
+  },
+  fixations: {
+    name: 'holdpoint_fixation_warnings_total',
+    type: 'counter',
+    labels: [],
+    help: 'Submissions that carry the warning that one action is asked for again and again, with other details.',
+  },
+  sessions: {
+    name: 'holdpoint_sessions',
+    type: 'gauge',
+    labels: [],
+    help: 'Sessions that were used and not collected since, up to 10,000.',
+  },
+  suspended: {
+    name: 'holdpoint_sessions_suspended',
+    type: 'gauge',
+    labels: [],
+    help: 'Sessions that are suspended and that only an operator lets go on, up to 10,000.',
+  },
   pending: { name: 'holdpoint_pending', type: 'gauge', labels: [], help: 'Confirmations that wait for a person.' },
   oldest: {
     name: 'holdpoint_oldest_pending_age_seconds',
@@ -178,6 +212,11 @@ export function createMetrics(store: Store, service: Service): Metrics {
   const taken = gauge(metrics.taken)
   const queued = gauge(metrics.queued)
   const kept = gauge(metrics.kept)
+  const rotations = counter(metrics.rotations)
+  const breakerSteps = counter(metrics.breakerSteps)
+  const fixations = counter(metrics.fixations)
+  const sessions = gauge(metrics.sessions)
+  const suspended = gauge(metrics.suspended)
   const pending = gauge(metrics.pending)
   const oldest = gauge(metrics.oldest)
   const unclaimed = gauge(metrics.unclaimed)
@@ -190,6 +229,13 @@ export function createMetrics(store: Store, service: Service): Metrics {
   for (const outcome of executionOutcomes) executions.inc({ outcome }, 0)
   for (const limiter of Object.values(limiters)) refusals.inc({ limiter }, 0)
   for (const share of shareNames) shareRefusals.inc({ share }, 0)
+  for (const reason of rotationReasons) rotations.inc({ reason }, 0)
+  for (const step of steps) countStep(step, 'session', 0)
+  countStep('wait', 'requester', 0)
+
+  function countStep(step: Step, of: 'session' | 'requester', count = 1): void {
+    breakerSteps.inc({ step, of }, count)
+  }
 
   function countRefusal(share: ShareName): void {
     shareRefusals.inc({ share })
@@ -212,8 +258,22 @@ export function createMetrics(store: Store, service: Service): Metrics {
       case 'submitted': {
         const covered = writes.some((write) => isOf(write, event) && write.record.status !== 'pending')
         submissions.inc({ outcome: covered ? 'auto_approved' : 'pending' })
+        if (writes.some((write) => isOf(write, event) && (write.record.caution?.repeats ?? 0) > 0)) fixations.inc()
         return
       }
+      case 'session_rotated':
+        rotations.inc({ reason: event.data.reason })
+        return
+      case 'session_warned':
+        return countStep('warn', 'session')
+      case 'session_paused':
+        return countStep('wait', 'session')
+      case 'requester_paused':
+        return countStep('wait', 'requester')
+      case 'session_suspended':
+        // Without them it was somebody's own decision.
+        if (event.data.failures !== undefined) countStep('suspend', 'session')
+        return
       case 'repeated':
         submissions.inc({ outcome: 'repeated' })
         return
@@ -262,6 +322,9 @@ export function createMetrics(store: Store, service: Service): Metrics {
       unclaimed.set(approved.unclaimed)
       unreported.set(approved.claimed + approved.unreported)
       overdue.set(approved.unreported)
+      const standing = await service.countSessions()
+      sessions.set(standing.all)
+      suspended.set(standing.suspended)
       const { one, all } = service.countListeners()
       listeners.set({ of: 'one' }, one)
       listeners.set({ of: 'all' }, all)

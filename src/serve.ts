@@ -146,7 +146,7 @@ async function listenForOwner(config: Config, route: RequestListener, log: Logge
   } catch (error) {
     log.warn(
       { reason: (error as Error).message },
-      'commands about keys and people cannot reach this service: stop it first, or use HTTP',
+      'commands about keys, people and sessions cannot reach this service: stop it first, or use HTTP',
     )
     return () => Promise.resolve()
   }

@@ -32,6 +32,12 @@ async function main(argv: string[]): Promise<void> {
   const { readInvocation } = await import('./invocation.js')
   const { usualDatabase } = await import('./config/sources.js')
   const invocation = readInvocation(argv, process.env)
+  if (invocation.command === 'report') {
+    const { report } = await import('./cli/doctor-command.js')
+    const { dbPath = usualDatabase() } = invocation.read.config
+    process.exitCode = await report(invocation, createCommands(call, dbPath, usualDatabase()))
+    return
+  }
   if (invocation.command !== 'carry-out' && invocation.command !== 'serve') return
   const { config } = invocation
   nameCommand = createCommands(call, config.dbPath, usualDatabase())

@@ -16,7 +16,7 @@ t.test('a mistyped command names the one that was meant', async (t) => {
     ['restor file', 'restore'],
     ['bakcup file', 'backup'],
     ['rotate alice', 'keys rotate'],
-    ['list', 'keys list or people list'],
+    ['list', 'keys list or people list or sessions list'],
     ['sevre', 'serve'],
   ] as const) {
     const [problem, ...more] = problemsOf(line)

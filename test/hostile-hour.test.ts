@@ -132,6 +132,8 @@ t.test('an hour beside a hostile agent: all that the other asks is announced, wa
   const built = await build(t, {
     clock,
     dbPath: join(quickFolder(t), 'test.db'),
+    // The breaker alone would end it after six that expired.
+    rules: "rules: [{ action: '*', breaker: { warn: 0, wait: 0, suspend: 0, fixation: 0 } }]",
     config: { ...telegram.config, ...callbacks },
     wrapStore: (store) => watchLeases(store, messages, (channel, id) => channel !== 'callback' || asked.has(id)),
   })

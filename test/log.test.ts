@@ -2,11 +2,12 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
+import { anyone } from '../src/access/role.js'
 import { createLogger, logEvents, logStream } from '../src/log.js'
 import { announceInLog } from '../src/notify/log-channel.js'
 import { alarmOf, raising } from './alarm.js'
 import { startTelegram } from './notify/fake-telegram.js'
-import { type Built, build, type BuildOptions, until } from './support.js'
+import { type Built, build, type BuildOptions, giveKeys, until } from './support.js'
 
 t.test('an event is one line, and a submission is the line about telling a person', async (t) => {
   const { submit, call, logged } = await build(t)
@@ -129,6 +130,80 @@ t.test('on a terminal an alarm is one line: from the log channel, or about the c
   )
   t.match(inChat, [/^INFO: notified session suspended \(telegram\) \{"alarm_id":"\S+"\}$/])
   t.equal(inChat.length, 1)
+})
+
+/** Asks in a session and denies it. */
+async function deny({ submit, call }: Built, count: number, fields: object = {}): Promise<void> {
+  for (let number = 1; number <= count; number++) {
+    const { body } = await submit({ session_key: 's-1', action: `action_${number}`, ...fields })
+    await call('POST', `/confirm/${body.id}/deny`)
+  }
+}
+
+t.test('what becomes of a session is a line of its own, the worse the louder', async (t) => {
+  const built = await build(t, { config: { rateLimit: 1000 } })
+  const { service, clock, logged } = built
+  const named = { key: 's-1', requester: null }
+  await deny(built, 6)
+  await clock.advance(600_000)
+  await deny(built, 3)
+  await service.sessions.resume(named, 'talked to them', 'ops', anyone, 'http')
+  await service.sessions.reset(named, 'ops', anyone, 'http')
+  await clock.advance(2 * 24 * 3_600_000)
+  const lines = logged.filter(({ msg }) => String(msg).startsWith('session_'))
+  const about = { session_key: 's-1' }
+  t.match(lines, [
+    { level: 30, msg: 'session_warned', ...about, failures: 3, actor: 'system:breaker' },
+    { level: 40, msg: 'session_paused', ...about, failures: 6 },
+    {
+      level: 40,
+      msg: 'session_suspended',
+      ...about,
+      failures: 9,
+      reason: '9 requests in a row were denied or expired',
+    },
+    { level: 30, msg: 'session_resumed', ...about, reason: 'talked to them', actor: 'ops' },
+    { level: 30, msg: 'session_rotated', ...about, reason: 'manual', actor: 'ops' },
+  ])
+  t.equal(lines.length, 5, 'a run without messages is due at no time')
+})
+
+t.test('what begins by itself, and what time rotates, is for those who look for it: many may at once', async (t) => {
+  const built = await build(t)
+  const { service, submit, clock, logged } = built
+  await service.sessions.addMessages('s-1', 1, anyone, 'http')
+  await submit({ session_key: 's-2', timeout_seconds: 60 })
+  await clock.advance(2 * 24 * 3_600_000)
+  const lines = logged.filter(({ msg }) => String(msg).startsWith('session_'))
+  t.same(
+    lines.map(({ level, msg, session_key }) => [level, msg, session_key]),
+    [
+      [20, 'session_started', 's-1'],
+      [20, 'session_rotated', 's-1'],
+      [20, 'session_rotated', 's-2'],
+    ],
+  )
+})
+
+t.test('on a terminal a line about a session names it and whose it is, cut and inert', async (t) => {
+  const nasty = `a\n[00:00:00] INFO: fine\u001b[2J${'x'.repeat(900)}`
+  const lines = await onTerminal(t, async (built) => {
+    const { bot, olga } = await giveKeys(built, { bot: 'agent', olga: 'operator' })
+    const ask = async (session_key: string) => {
+      const asked = { action: 'pay', description: 'd', session_key }
+      await olga('POST', `/confirm/${(await bot('POST', '/confirm', asked)).body.id}/deny`)
+    }
+    for (let count = 0; count < 3; count++) await ask('agent:main:telegram:dm:1')
+    for (let count = 0; count < 3; count++) await ask(nasty)
+  })
+  const ofSessions = lines.filter((line) => !/confirmation needed|denied|key added/.test(line))
+  t.match(ofSessions, [
+    'INFO: session warned agent:main:telegram:dm:1 of bot (system) {"failures":3}',
+    /^INFO: session warned "a\\n\[.*… \\\{cut: \d+ more characters\}" of bot \(system\) \{"failures":3\}$/,
+    'WARN: requester paused bot (system) {"failures":6}',
+  ])
+  t.equal(ofSessions.length, 3)
+  for (const line of ofSessions) t.notMatch(line, /[\u0000-\u001f\u007f-\u009f]/)
 })
 
 t.test('on a terminal what is no event keeps its fields, and why', async (t) => {

@@ -189,6 +189,7 @@ export interface BuildOptions {
   dbPath?: string
   clock?: ManualClock
   newId?: () => string
+  newSessionId?: () => string
   baseUrl?: string
   wrapStore?: (store: Store) => Store
   openWriting?: OpenWriting
@@ -201,6 +202,9 @@ export interface BuildOptions {
   /** What is to be added before the app is ready, after which nothing can be. */
   prepare?: (app: Holdpoint['app']) => void
 }
+
+/** A restart gives other ids, as it truly would. */
+const newSessionId = counter('session')
 
 /** An app over a store on a real file. Every answer it gives is checked against what its route declares. */
 export async function build(t: Test, options: BuildOptions = {}): Promise<Built> {
@@ -215,7 +219,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     log,
     clock,
     newId: options.newId ?? counter(),
-    newSessionId: counter('session'),
+    newSessionId: options.newSessionId ?? newSessionId,
     random: () => 1,
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',

@@ -12,6 +12,9 @@ const permitted = {
   survey: ['operator', 'auditor', 'admin'],
   decide: ['operator', 'admin'],
   whitelist: ['operator', 'admin'],
+  /** Sessions: to look at, agents at their own alone; and to reset, suspend, resume and switch. */
+  observe: ['agent', 'operator', 'auditor', 'admin'],
+  steer: ['operator', 'admin'],
   /** Keys and people: to look at, and to change. */
   inspect: ['auditor', 'admin'],
   administer: ['admin'],
@@ -31,6 +34,13 @@ export const anyone = { actor: null, role: null } as const
 
 /** They could write the file just as well. */
 export const localOwner = { actor: { kind: 'local' }, role: 'admin' } as const
+
+const forOwner: readonly Permission[] = ['observe', 'steer', 'inspect', 'administer']
+
+/** Whether the owner's socket is for this: who there is, and what can be asked of sessions. */
+export function isForOwner(permission: string): boolean {
+  return (forOwner as readonly string[]).includes(permission)
+}
 
 /** The caller; in open mode, anyone under the name that was given. */
 export function actorOf({ actor }: Caller, given: string): ActorOf<'person' | 'agent' | 'local' | 'anyone'> {

@@ -182,5 +182,8 @@ export interface EventData {
     links_ended: number
     messages_dropped: number
     keys_revoked: string[]
+    /** As they were in the database that was replaced, and not in the backup. */
+    sessions_suspended: number
+    streaks_kept: number
   }
 }

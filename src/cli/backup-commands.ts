@@ -31,13 +31,14 @@ export async function restore({ dbPath }: Config, file: string, output: Output):
       progress,
     ),
   )
-  const { pending, unclaimed, grants, links, keys, made } = ended!
+  const { pending, unclaimed, grants, links, keys, suspended, made } = ended!
   const { bytes, events, nextSeq, kept } = restored
   tell(`Restored ${file} to ${dbPath}: ${size(bytes)}, ${count(events, 'event')}; the history goes on with ${nextSeq}.`)
   tell(
     `Ended: ${count(pending, 'pending request')}, ${count(unclaimed, 'approval')}, ${count(links, 'link')}, ` +
       `${count(grants, 'whitelist entry', 'whitelist entries')}, ${count(keys, 'key')}. What was claimed can still be reported.`,
   )
+  if (suspended > 0) tell(`Still suspended: ${count(suspended, 'session')} that the backup does not have so.`)
   if (kept !== null) tell(`What was there is kept as ${kept}.`)
   if (made === null) return
   tell(`No other key is good: this one is for ${made.key.person}, admin. Keep it now: it is not shown again.`)

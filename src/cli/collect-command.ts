@@ -3,9 +3,10 @@ import type { GivenCommand } from '../command.js'
 import { inert } from '../core/json.js'
 import type { Collected, Collecting } from '../routes/answers.js'
 import { collectRules, settingBounds } from '../sessions/collect.js'
-import { type Context, readAll, table, wrong } from './key-commands.js'
+import { type Context, readAll, wrong } from './key-commands.js'
 import { type Call, withCall } from './local-call.js'
 import { CommandRefused, type Output } from './output.js'
+import { table } from './table.js'
 
 type Options = GivenCommand['options']
 type ByRule = NonNullable<Collected['by_rule']>

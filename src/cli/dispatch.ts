@@ -1,5 +1,5 @@
 // Which code carries out which command beside serving.
-import { ConfigProblems, type CommandName, type GivenCommand } from '../command.js'
+import { ConfigProblems, type PlainCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
 import { createPolicy } from '../policy/policy.js'
 import { rulesJsonSchema } from '../policy/schema.js'
@@ -17,10 +17,18 @@ import {
 } from './key-commands.js'
 import { type Output, standardOutput } from './output.js'
 import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+import {
+  listSessions,
+  resetSession,
+  resumeSession,
+  showSession,
+  suspendSession,
+  switchSession,
+} from './session-commands.js'
 
 /** Answers the exit code. */
 export async function carryOut(
-  given: GivenCommand,
+  given: PlainCommand,
   config: Config,
   output: Output = standardOutput,
   nameCommand: NameCommand = plainCommand,
@@ -32,7 +40,7 @@ export async function carryOut(
 /** False: it was carried out, and the answer is no. */
 type Handler = (context: Context) => Promise<boolean | void>
 
-const handlers: Record<CommandName, Handler> = {
+const handlers: Record<PlainCommand['name'], Handler> = {
   'keys add': addKey,
   'keys list': listKeys,
   'keys revoke': revokeKeys,
@@ -40,6 +48,12 @@ const handlers: Record<CommandName, Handler> = {
   signin: offerSignIn,
   'people set': setPerson,
   'people list': listPeople,
+  'sessions list': listSessions,
+  'sessions show': showSession,
+  'sessions reset': resetSession,
+  'sessions suspend': suspendSession,
+  'sessions resume': resumeSession,
+  'sessions switch': switchSession,
   'sessions gc': async (context) => (await import('./collect-command.js')).collectSessions(context),
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)

@@ -13,6 +13,7 @@ import type { KeyList, MadeKey, Person, PersonList, SignInLink } from '../routes
 import { isMarked } from '../store/sqlite/marker.js'
 import { type Call, withCall, withRunning } from './local-call.js'
 import { CommandRefused, type Output } from './output.js'
+import { table } from './table.js'
 
 export interface Context {
   given: GivenCommand
@@ -24,7 +25,9 @@ type Options = GivenCommand['options']
 
 export async function addKey({ given, config, output }: Context): Promise<void> {
   const asked = readNewKey(given.options)
-  await withCall(config, output, async (call) => showKey(output, await call<MadeKey>('POST', '/keys', asked)), true)
+  await withCall(config, output, async (call) => showKey(output, await call<MadeKey>('POST', '/keys', asked)), {
+    mayCreate: true,
+  })
 }
 
 export async function listKeys({ given, config, output, nameCommand }: Context): Promise<void> {
@@ -93,7 +96,7 @@ export async function setPerson({ given, config, output }: Context): Promise<voi
     const { name } = await call<Person>('PUT', `/people/${who}`, asked)
     output.tell(`${visibleLine(name)} is known.`)
   }
-  await withCall(config, output, set, true)
+  await withCall(config, output, set, { mayCreate: true })
 }
 
 export async function listPeople({ given, config, output }: Context): Promise<void> {
@@ -192,19 +195,6 @@ function showPeople({ print }: Output, answer: PersonList, isJson: boolean): voi
   print(table(['NAME', 'TELEGRAM', 'DISCORD'], rows))
 }
 
-export function table(head: string[], rows: string[][]): string {
-  const all = [head, ...rows.map((row) => row.map(visibleLine))]
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
 function chatsOf({ telegram, discord }: Options) {
   return {
     ...(telegram === undefined ? {} : { telegram_id: readChatId('telegram', telegram) }),
@@ -223,7 +213,7 @@ export function wrong(option: string, problem: string): ConfigProblems {
   return new ConfigProblems([`--${option}: ${problem}`])
 }
 
-function needed(options: Options, name: string): string {
+export function needed(options: Options, name: string): string {
   const value = options[name]
   if (typeof value !== 'string') throw wrong(name, 'is needed; see --help')
   return value

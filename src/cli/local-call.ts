@@ -3,17 +3,24 @@ import { existsSync } from 'node:fs'
 import { request } from 'node:http'
 import type { Config } from '../config/schemas.js'
 import { localSocket } from '../listen.js'
-import { CommandRefused, type Output } from './output.js'
+import { CommandRefused, type Output, type Problem } from './output.js'
 
-/** The answer is one of ours, so its shape is that of the route. */
-export type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>
+/** The answer is one of ours, so its shape is that of the route; it is a text where that is asked for. */
+export type Call = <T>(method: string, path: string, body?: unknown, accept?: string) => Promise<T>
+
+export interface Reach {
+  /** A database that is not there is made. */
+  mayCreate?: boolean
+  /** What is asked for depends on the rules. */
+  needsRules?: boolean
+}
 
 /** Through the running service if there is one; else the database is opened for as long as it takes. */
 export async function withCall(
   config: Config,
   { tell }: Output,
   use: (call: Call) => Promise<void>,
-  mayCreate = false,
+  { mayCreate = false, needsRules = false }: Reach = {},
 ): Promise<void> {
   if (!mayCreate && !existsSync(config.dbPath)) {
     throw new CommandRefused(`There is no database ${config.dbPath}; say --db-path as the service does.`)
@@ -23,7 +30,7 @@ export async function withCall(
   if (mayCreate) tell(`No service runs on ${config.dbPath}: what is asked for is written there, for one that will.`)
   // Only now: it is most of the program.
   const { withService } = await import('./own-service.js')
-  await withService(config, (socket) => use(callOver(socket)))
+  await withService(config, needsRules, (socket) => use(callOver(socket)))
 }
 
 /** Through the running service, or not at all: `why` says what it is needed for. */
@@ -48,10 +55,11 @@ function answers(path: string): Promise<boolean> {
 }
 
 function callOver(socketPath: string): Call {
-  return async <T>(method: string, path: string, body?: unknown) => {
+  return async <T>(method: string, path: string, body?: unknown, accept = 'application/json') => {
     const payload = body === undefined ? '' : JSON.stringify(body)
-    const headers =
+    const sending =
       body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
+    const headers = { accept, ...sending }
     const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
       const sent = request({ socketPath, path, method, headers }, (response) => {
         let text = ''
@@ -62,8 +70,8 @@ function callOver(socketPath: string): Call {
       sent.once('error', reject)
       sent.end(payload)
     })
-    const answer = JSON.parse(text) as { error?: string }
-    if (status >= 400) throw new CommandRefused(answer.error ?? `The service answered ${status}.`)
-    return answer as T
+    if (status < 400) return (accept === 'text/plain' ? text : JSON.parse(text)) as T
+    const problem = JSON.parse(text) as Problem & { error?: string }
+    throw new CommandRefused(problem.error ?? `The service answered ${status}.`, problem)
   }
 }

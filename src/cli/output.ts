@@ -4,6 +4,19 @@ import { createInterface } from 'node:readline'
 /** The command cannot be carried out; the message says why. */
 export class CommandRefused extends Error {
   override name = 'CommandRefused'
+  /** What the service answered, where it was that which refused. */
+  readonly problem: Problem | null
+
+  constructor(message: string, problem: Problem | null = null) {
+    super(message)
+    this.problem = problem
+  }
+}
+
+/** As much of a problem as commands look at. */
+export interface Problem {
+  code?: string
+  requesters?: string[]
 }
 
 /** What was asked for goes one way, words about it another. */

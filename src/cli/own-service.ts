@@ -6,17 +6,24 @@ import { buildApp } from '../app.js'
 import type { Config } from '../config/schemas.js'
 import { listenLocally } from '../listen.js'
 import { silentLogger } from '../log.js'
+import { loadRules } from '../rules-file.js'
 import { refuseDamaged } from '../store/sqlite/database.js'
 import { openSqliteStore } from '../store/sqlite/sqlite.js'
 import { onThisThread } from '../store/sqlite/writing.js'
 
-export async function withService(config: Config, use: (socket: string) => Promise<void>): Promise<void> {
+/** Without need the rules are not read: whoever makes a key may have a file of them that is wrong. */
+export async function withService(
+  config: Config,
+  needsRules: boolean,
+  use: (socket: string) => Promise<void>,
+): Promise<void> {
   process.umask(0o077)
+  const rules = needsRules && config.policy !== undefined ? loadRules(config.policy) : null
   const store = openSqliteStore(config.dbPath, onThisThread)
   const refuse = refuseDamaged(config.dbPath)
   const folder = mkdtempSync(join(tmpdir(), 'holdpoint-'))
   try {
-    const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger }).catch(refuse)
+    const { app, service, routeLocal } = await buildApp(config, { store, log: silentLogger, rules }).catch(refuse)
     await service.startPeople().catch(refuse)
     await app.ready()
     const socket = join(folder, 'socket')

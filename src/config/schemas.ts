@@ -38,15 +38,16 @@ function isTop(url: string): boolean {
   return URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`
 }
 
+const portOrOff = 'must be a port from 0 to 65535, or off'
+
 /** What each setting may be, and what it becomes. */
 export const schemas = {
   host: text,
   port: whole(0, 65535),
   // YAML 1.1 tools write off as false.
-  webPort: z.union([
-    z.literal(['off', false]).transform(() => 'off' as const),
-    whole(0, 65535, 'must be a port from 0 to 65535, or off'),
-  ]),
+  webPort: z.union([z.literal(['off', false]).transform(() => 'off' as const), whole(0, 65535, portOrOff)], {
+    error: portOrOff,
+  }),
   // The pages and their cookies know no other place than the top, and chats limit how long a link may be.
   publicUrl: httpUrl
     .refine(isTop, 'must end with the host or port: no path, user or query')

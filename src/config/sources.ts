@@ -1,37 +1,102 @@
 // Where the value of each setting comes from: flags over environment over file over defaults.
 import { homedir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { readConfigFile } from './config-file.js'
+import { readConfigFile, type SettingProblem } from './config-file.js'
 import { type Config, schemas } from './schemas.js'
-import { fileKey, type Key, otherSettings, settingEntries } from './settings.js'
+import { fileKey, type Key, otherSettings, type Setting, settingEntries } from './settings.js'
 
 export type Env = Record<string, string | undefined>
 
-/** All that is wrong goes to `problems`; with any, what comes back is not whole. */
-export function readConfig(flags: ReadonlyMap<string, string>, env: Env, problems: string[]): Config {
-  const { config: file } = otherSettings
-  const written = readConfigFile(flags.get(file.flag) ?? nonEmpty(env[file.env]), problems)
-  const raw: Partial<Record<Key, unknown>> = {}
-  for (const [key, setting] of settingEntries) {
-    const sources: [string, unknown][] = [
-      [`--${setting.flag ?? ''}`, setting.flag === undefined ? undefined : flags.get(setting.flag)],
-      [setting.env, nonEmpty(env[setting.env])],
-      [`${fileKey(key)} in the configuration file`, written[fileKey(key)]],
+/** Where a value stands. */
+export interface Given {
+  from: 'flag' | 'environment' | 'file' | 'default'
+  value: unknown
+}
+
+/** A setting with everything that gives it a value: the first of these counts. */
+export interface ReadSetting {
+  /** As it is called in the configuration file. */
+  name: string
+  isSecret: boolean
+  given: Given[]
+  /** What it became; undefined if it is not set, or wrong. */
+  value: unknown
+  isWrong: boolean
+}
+
+export interface ReadSettings {
+  settings: ReadSetting[]
+  /** Without what is wrong. */
+  config: Partial<Config>
+  problems: SettingProblem[]
+  /** Values under names that are no settings: what was meant may be a secret. */
+  ignored: unknown[]
+}
+
+/** Every setting, with all that is wrong. */
+export function readSettings(flags: ReadonlyMap<string, string>, env: Env): ReadSettings {
+  const problems: SettingProblem[] = []
+  const { config: file, hermesHome } = otherSettings
+  const path = [...from('flag', flags.get(file.flag)), ...from('environment', nonEmpty(env[file.env]))]
+  const home = [...from('environment', nonEmpty(env[hermesHome.env])), ...from('default', hermesHome.default)]
+  const written = readConfigFile(path[0]?.value as string | undefined, problems)
+  const config: Partial<Record<Key, unknown>> = {}
+  const settings = settingEntries.map(([key, setting]): ReadSetting => {
+    const given = [
+      ...from('flag', setting.flag === undefined ? undefined : flags.get(setting.flag)),
+      ...from('environment', nonEmpty(env[setting.env])),
+      ...from('file', written[fileKey(key)]),
+      ...from('default', setting.default ?? derived(key, env)),
     ]
-    const [name, value] = sources.find(([, one]) => one !== undefined) ?? ['', setting.default ?? derived(key, env)]
-    if (value === undefined) continue
-    const parsed = schemas[key].safeParse(value)
-    if (parsed.success) raw[key] = parsed.data
-    else {
-      const shown = setting.secret === true ? '' : ` (it is ${JSON.stringify(value)})`
-      problems.push(`${name}: ${parsed.error.issues[0]!.message}${shown}`)
-    }
-  }
-  const config = raw as Config
+    const [first] = given
+    const read = { name: fileKey(key), isSecret: setting.secret === true, given, value: undefined, isWrong: false }
+    if (first === undefined) return read
+    const parsed = schemas[key].safeParse(first.value)
+    if (parsed.success) return { ...read, value: (config[key] = parsed.data) }
+    const unquoted = `${nameOf(key, setting, first)}: ${parsed.error.issues[0]!.message}`
+    const shown = setting.secret === true ? '' : ` (it is ${JSON.stringify(first.value)})`
+    problems.push({ text: `${unquoted}${shown}`, unquoted })
+    return { ...read, isWrong: true }
+  })
   if (config.port !== 0 && config.port !== undefined && config.port === config.webPort) {
-    problems.push(`--web-port: ${config.port} is already --port; choose another, or off`)
+    const text = `--web-port: ${config.port as number} is already --port; choose another, or off`
+    problems.push({ text, unquoted: text })
   }
-  return config
+  const others = Object.entries({ config: path, hermes_home: home }).map(([name, given]): ReadSetting => ({
+    name,
+    isSecret: false,
+    given,
+    value: given[0]?.value,
+    isWrong: false,
+  }))
+  const ignored = [
+    ...ignoredIn(
+      written,
+      settings.map(({ name }) => name),
+    ),
+    ...ignoredInEnv(env),
+  ]
+  return { settings: [...settings, ...others], config: config as Partial<Config>, problems, ignored }
+}
+
+function ignoredInEnv(env: Env): unknown[] {
+  const ours = Object.entries(env).filter(([name]) => /^(CONFIRMATION|TELEGRAM|DISCORD)_/.test(name))
+  return ignoredIn(Object.fromEntries(ours), [...settingEntries.map(([, { env }]) => env), otherSettings.config.env])
+}
+
+function ignoredIn(values: Record<string, unknown>, known: string[]): unknown[] {
+  return Object.entries(values).flatMap(([name, value]) => (known.includes(name) ? [] : [value]))
+}
+
+function from(place: Given['from'], value: unknown): Given[] {
+  return value === undefined ? [] : [{ from: place, value }]
+}
+
+/** What to change for another value. */
+function nameOf(key: Key, { flag, env }: Setting, { from }: Given): string {
+  if (from === 'flag') return `--${flag!}`
+  if (from === 'environment') return env
+  return `${fileKey(key)} in the configuration file`
 }
 
 function derived(key: Key, env: Env): string | undefined {

@@ -7,7 +7,7 @@ import type { Env } from './sources.js'
 /** What the service's own variables begin with. */
 const prefix = 'CONFIRMATION_'
 
-export function warningsFor(config: Config, env: Env): string[] {
+export function warningsFor(config: Partial<Config>, env: Env): string[] {
   const warnings: string[] = []
   const known = [...settingEntries.map(([, setting]) => setting.env), otherSettings.config.env]
   for (const name of Object.keys(env)) {

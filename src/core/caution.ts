@@ -8,9 +8,30 @@ export interface Caution {
   repeats: number
 }
 
-export function sayCaution({ failures, repeats }: Caution): string[] {
+const nothing: Caution = { failures: 0, repeats: 0 }
+
+/** In sentences. */
+export function sayCaution(caution: Caution | null): string[] {
+  const { failures, repeats } = caution ?? nothing
+  const failed = failures === 1 ? 'the last request was' : `${failures} requests in a row were`
   return [
-    ...(failures === 0 ? [] : [`${failures} requests of this session in a row were denied or expired.`]),
-    ...(repeats === 0 ? [] : [`This session asked ${repeats} times in a row for the same action with other details.`]),
+    ...(failures === 0 ? [] : [`In this session, ${failed} denied or expired.`]),
+    ...(repeats === 0
+      ? []
+      : [`The same action was asked for ${times(repeats)} in a row, each time with other details.`]),
   ]
+}
+
+/** In a few words each, where there is room for no sentence. */
+export function nameCaution(caution: Caution | null): string[] {
+  const { failures, repeats } = caution ?? nothing
+  const inRow = failures === 1 ? '' : ' in a row'
+  return [
+    ...(failures === 0 ? [] : [`${failures} denied or expired${inRow}`]),
+    ...(repeats === 0 ? [] : [`Asked ${times(repeats)} in a row`]),
+  ]
+}
+
+function times(count: number): string {
+  return count === 2 ? 'twice' : `${count} times`
 }

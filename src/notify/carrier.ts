@@ -1,5 +1,6 @@
 // What the outbox carries: notices and alarms to a chat, for a person to read, and resolved records to requesters who asked to
 // be called back.
+import { sayCaution } from '../core/caution.js'
 import {
   type ChannelName,
   chatNames,
@@ -74,7 +75,8 @@ function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrie
       const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } = subject
       const { approvals, reasonFor, mustType } = terms
       const who = { requester, onBehalfOf, sessionKey }
-      const texts = { id, action, description, details, ...who, digest, approvals, reasonFor, mustType }
+      const warnings = sayCaution(subject.caution)
+      const texts = { id, action, description, details, ...who, digest, warnings, approvals, reasonFor, mustType }
       const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(subject, channel.name) }
       return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },

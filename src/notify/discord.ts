@@ -30,13 +30,10 @@ const amber = 0xf5a623
 const red = 0xd0021b
 
 export function createDiscord(settings: DiscordSettings, version: string): Channel {
-  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
   const isWebhook = 'webhookUrl' in settings
   const url = isWebhook ? withWait(settings.webhookUrl) : `${settings.apiBase}/channels/${settings.channelId}/messages`
-  const headers: Record<string, string> = isWebhook
-    ? { 'user-agent': userAgent }
-    : { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
-  const secret = isWebhook ? (new URL(url).pathname.split('/').at(-1) ?? '') : settings.botToken
+  const headers = discordHeaders(settings, version)
+  const secret = discordSecret(settings)
 
   async function attempt(id: string, message: object, stop: AbortSignal): Promise<SendOutcome> {
     // Discord drops a second message with the same nonce, so a bot's retry after a lost answer is safe.
@@ -62,6 +59,18 @@ export function createDiscord(settings: DiscordSettings, version: string): Chann
   }
 }
 
+export function discordHeaders(settings: DiscordSettings, version: string): Record<string, string> {
+  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
+  if ('webhookUrl' in settings) return { 'user-agent': userAgent }
+  return { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
+}
+
+/** What no message may repeat. */
+export function discordSecret(settings: DiscordSettings): string {
+  if ('webhookUrl' in settings) return new URL(settings.webhookUrl).pathname.split('/').at(-1) ?? ''
+  return settings.botToken
+}
+
 export function renderDiscord(notice: Notice) {
   const facts = factsOf(notice, share, unfence)
   const many = manyApprovals(notice)
@@ -73,6 +82,7 @@ export function renderDiscord(notice: Notice) {
         color: amber,
         description: block(facts.description),
         fields: [
+          ...(notice.warnings.length === 0 ? [] : [{ name: '⚠️ Warning', value: notice.warnings.join(' ') }]),
           { name: 'Action', value: span(facts.action) },
           { name: 'Requester', value: span(facts.requester) },
           ...(facts.onBehalfOf === null

@@ -1,4 +1,4 @@
-// One POST to a chat service, with its answers and failures sorted into outcomes.
+// One request to a chat service, with its answers and failures sorted into outcomes.
 import { cut } from '../core/cut.js'
 import { visibleLine } from '../core/visible.js'
 import { attempt } from './attempt.js'
@@ -21,23 +21,39 @@ export interface Answer {
   retryAfterMs: number | null
 }
 
+/** No answer, or a broken one. */
+type Failed = Extract<SendOutcome, { kind: 'failed' }>
+
 export async function post(
   url: string,
   body: unknown,
   headers: Record<string, string>,
   timeoutMs: number,
   stop: AbortSignal,
-): Promise<Answer | Extract<SendOutcome, { kind: 'failed' }>> {
+): Promise<Answer | Failed> {
+  const json = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+  return ask(url, { ...json, body: JSON.stringify(body) }, timeoutMs, stop)
+}
+
+export async function get(
+  url: string,
+  headers: Record<string, string>,
+  timeoutMs: number,
+  stop: AbortSignal,
+): Promise<Answer | Failed> {
+  return ask(url, { method: 'GET', headers }, timeoutMs, stop)
+}
+
+async function ask(
+  url: string,
+  options: { method: string; headers: Record<string, string>; body?: string },
+  timeoutMs: number,
+  stop: AbortSignal,
+): Promise<Answer | Failed> {
   try {
     return await attempt(timeoutMs, stop, async (signal) => {
       const { dispatcher, request } = await (loaded ??= loadClient())
-      const response = await request(url, {
-        method: 'POST',
-        dispatcher,
-        headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify(body),
-        signal,
-      })
+      const response = await request(url, { ...options, dispatcher, signal })
       const text = await response.body.text()
       const seconds = Number(response.headers['retry-after'])
       return {

@@ -1,8 +1,9 @@
-// The log as the last channel: a warning that names the id, the action, what it is about, who asks and where to look. It does
-// not show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is recorded as sent at
-// once, and the line follows its commit. So does the error for what expired before anyone was told. An alarm's line says why,
-// and what to do next.
+// The log as the last channel: a warning that names the id, the action, what it is about, who asks, what is odd about it and
+// where to look. It does not show all of it, so it offers no way to approve unseen. A log line cannot fail, so the delivery is
+// recorded as sent at once, and the line follows its commit. So does the error for what expired before anyone was told. An
+// alarm's line says why, and what to do next.
 import type { AuditEvent } from '../audit/event.js'
+import { sayCaution } from '../core/caution.js'
 import { shortDigest } from '../core/digest.js'
 import type { Alarm, Confirmation } from '../core/model.js'
 import { shortLine, shortQuotedLine } from '../core/cut.js'
@@ -63,6 +64,7 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
     const { action = '', requester = '', on_behalf_of: onBehalfOf = null, digest } = data
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
     const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
+    const warnings = sayCaution(confirmation?.caution ?? null).join(' ')
     log.warn(
       {
         id,
@@ -70,11 +72,13 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
         ...(confirmation === undefined ? {} : { description: short(confirmation.description) }),
         requester: short(requester),
         ...(onBehalfOf === null ? {} : { on_behalf_of_unverified: short(onBehalfOf) }),
+        ...(warnings === '' ? {} : { warnings }),
         digest: shortDigest(digest),
         url,
       },
       `confirmation needed${untaken}: ` +
-        `${named(action)}, asked by ${named(requester)}${whom}${what}; see and decide it: ${url}`,
+        `${named(action)}, asked by ${named(requester)}${whom}${what}${warnings === '' ? '' : ` (${warnings})`}; ` +
+        `see and decide it: ${url}`,
     )
   }
 

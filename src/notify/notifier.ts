@@ -16,6 +16,8 @@ export interface Notice {
   onBehalfOf: string | null
   sessionKey: string
   digest: string
+  /** What is odd about it, in sentences of ours. */
+  warnings: string[]
   expiresAt: number
   /** How many people must approve. */
   approvals: number

@@ -25,8 +25,8 @@ export interface TelegramSettings {
   timeoutMs: number
 }
 
-// The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1100.
-const share: Share = { name: 200, details: 1200, description: 1100, isShared: true }
+// The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1110.
+const share: Share = { name: 200, details: 1200, description: 1080, isShared: true }
 // What is fixed stays below 200.
 const alarmShare: AlarmShare = { name: 200, reason: 1200, next: 1000 }
 
@@ -74,11 +74,13 @@ export function createTelegram({ botToken, chat, apiBase, timeoutMs }: TelegramS
 }
 
 export function renderTelegram(notice: Notice): string {
-  const facts = factsOf(notice, share)
+  const warnings = notice.warnings.map((one) => `⚠️ ${one}\n`).join('')
+  // They are few and short; the description has less room for them.
+  const facts = factsOf(notice, { ...share, description: share.description - warnings.length })
   const many = manyApprovals(notice)
   return [
     `🔔 <b>Confirmation needed</b>: ${code(facts.action)}`,
-    `Requester: ${code(facts.requester)}`,
+    `${warnings}Requester: ${code(facts.requester)}`,
     ...(facts.onBehalfOf === null ? [] : [`On behalf of (not verified): ${code(facts.onBehalfOf)}`]),
     ...(facts.sessionKey === null ? [] : [`Session: ${code(facts.sessionKey)}`]),
     `ID: ${code(notice.id)}`,

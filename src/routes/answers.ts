@@ -4,6 +4,7 @@ import { eventTypes } from '../audit/event.js'
 import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
 import { shareNames } from '../policy/share.js'
 import { collectRules } from '../sessions/collect.js'
+import { chatTypes } from '../sessions/key.js'
 import { rotationReasons } from '../sessions/session.js'
 import { extrasOf, type ProblemCode, problemCodes, problems } from './errors.js'
 // What goes both ways is named once.
@@ -317,6 +318,128 @@ export const grantPage = z
   .object({ count, entries: z.array(grant), next_cursor: cursor })
   .meta({ id: 'GrantPage', description: 'The whitelist entries that stand.' })
 
+const reason = z.string().nullable()
+
+const sessionFields = {
+  session_key: z.string(),
+  requester: z.string().meta({ description: "The key's owner; empty for what was asked in open mode." }),
+  session_id: z.string().meta({ description: 'It changes with each rotation.' }),
+  platform: z.string().nullable().meta({ description: 'Of a session key in the usual form; else null.' }),
+  chat_type: z.enum(chatTypes).nullable(),
+  created_at: epoch.meta({ description: 'When this session id began.' }),
+  created_at_iso: isoTime,
+  last_active_at: epoch,
+  last_active_at_iso: isoTime,
+  messages: z.int().meta({ description: 'Under this session id, submissions among them.' }),
+  submissions: z.int(),
+  max_messages: z.int().nullable().meta({ description: 'How many there may be; null: any number.' }),
+  remaining: z.int().nullable(),
+  near_limit: z.boolean().meta({ description: 'From 85 % on.' }),
+  at_limit: z.boolean().meta({ description: 'It rotates with its next use.' }),
+  streak: z.int().meta({ description: 'Denials and expiries in a row, since a person last approved something.' }),
+  fixation: z
+    .object({ action: z.string(), repeats: z.int() })
+    .nullable()
+    .meta({ description: 'What was asked for last, and how many times in a row with other details.' }),
+  waits_until: epoch.nullable().meta({ description: 'Until then nothing is taken from it; null: it need not wait.' }),
+  waits_until_iso: isoTime.nullable(),
+  suspended: z.boolean().meta({ description: 'Nothing is taken from it until it is resumed or reset.' }),
+  suspended_at: epoch.nullable(),
+  suspended_at_iso: isoTime.nullable(),
+  suspended_by: z.string().nullable(),
+  suspended_reason: reason,
+  rotated_at: epoch.nullable().meta({ description: 'When it last got another session id.' }),
+  rotated_at_iso: isoTime.nullable(),
+  rotation_reason: rotationReason.nullable(),
+  previous_id: z.string().nullable(),
+  resets_at: epoch.nullable().meta({ description: 'When it is due if nothing more happens; null: never by time.' }),
+  resets_at_iso: isoTime.nullable(),
+  due_since: epoch.nullable().meta({
+    description:
+      'Since when it has to rotate. Its grants cover nothing any more; its session id stays until what was pending or ' +
+      'claimed then is over.',
+  }),
+  due_since_iso: isoTime.nullable(),
+  due_reason: rotationReason.nullable(),
+  switches_to: z
+    .string()
+    .nullable()
+    .meta({ description: 'The earlier session id that comes back then; null: a new one.' }),
+}
+
+export const session = z
+  .object(sessionFields)
+  .meta({ id: 'Session', description: 'What one requester does under one session key.' })
+
+const pendingInSession = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    description: z.string().meta({ description: 'Empty where it is long; the confirmation has it.' }),
+    session_id: z.string().nullable(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+    expires_at: epoch,
+    expires_at_iso: isoTime,
+  })
+  .meta({ id: 'PendingInSession' })
+
+const outcomeInSession = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    description: z.string().meta({ description: 'Empty where it is long; the confirmation has it.' }),
+    session_id: z.string().nullable(),
+    status,
+    resolved_by: z.string(),
+    resolved_at: epoch,
+    resolved_at_iso: isoTime,
+    reason,
+    execution: executionState.nullable(),
+  })
+  .meta({ id: 'OutcomeInSession' })
+
+const earlierId = z
+  .object({
+    session_id: z.string(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+    last_active_at: epoch,
+    last_active_at_iso: isoTime,
+    ended_at: epoch,
+    ended_at_iso: isoTime,
+    reason: rotationReason,
+    messages: z.int(),
+    submissions: z.int(),
+  })
+  .meta({ id: 'EarlierSessionId', description: 'One that was rotated away; the session can be switched back to it.' })
+
+export const wholeSession = z
+  .object({
+    ...sessionFields,
+    requester_waits_until: epoch
+      .nullable()
+      .meta({ description: 'Until then nothing is taken from its requester, in whichever session.' }),
+    requester_waits_until_iso: isoTime.nullable(),
+    grants: z.array(grant).meta({ description: 'The whitelist entries for this session that cover something now.' }),
+    pending: z.array(pendingInSession).meta({ description: 'At most 100.' }),
+    outcomes: z.array(outcomeInSession).meta({ description: 'The last ten, the latest first.' }),
+    earlier: z.array(earlierId).meta({ description: 'The last 20 session ids before this one, the latest first.' }),
+  })
+  .meta({ id: 'WholeSession', description: 'A session, with what belongs to it.' })
+
+export const sessionText = z.string().meta({
+  description: "The same in words, for the agent's prompt; what came from outside stands in quotes, on one line.",
+})
+
+export const sessionPage = z
+  .object({ count, sessions: z.array(session), next_cursor: cursor })
+  .meta({ id: 'SessionPage', description: 'The latest active first.' })
+
+export const countedMessages = z
+  .object({ session: sessionState })
+  .meta({ id: 'CountedMessages', description: 'The messages are counted.' })
+
 export const event = z
   .object({
     seq: z.int(),
@@ -479,6 +602,9 @@ export type SignInLink = z.output<typeof signInLink>
 export type KeyList = z.output<typeof keyList>
 export type Person = z.output<typeof person>
 export type PersonList = z.output<typeof personList>
+export type Session = z.output<typeof session>
+export type WholeSession = z.output<typeof wholeSession>
+export type SessionPage = z.output<typeof sessionPage>
 
 // -- problems ----------------------------------------------------------------------------------------------------------
 

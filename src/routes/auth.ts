@@ -1,7 +1,7 @@
 // Who asks, and may they? Every route says what it needs; what says nothing is closed to all.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { anyone, type Caller, type KeyHolder, localOwner, may, type Permission } from '../access/role.js'
+import { anyone, type Caller, isForOwner, type KeyHolder, localOwner, may, type Permission } from '../access/role.js'
 import { type Actor, textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
@@ -67,8 +67,8 @@ export function authenticate(
     // A path that leads nowhere tells nobody without a key so.
     const needs = request.routeOptions.config.needs ?? 'read'
     if (isLocal(request.raw)) {
-      if (needs !== 'administer' && needs !== 'inspect')
-        throw new Problem('no_such_route', 'Here is nothing but /keys and /people.')
+      if (!isForOwner(needs) && request.routeOptions.url !== '/health')
+        throw new Problem('no_such_route', 'Here is nothing but /keys, /people, /sessions and /health.')
       request.caller = localOwner
       return
     }

@@ -116,7 +116,8 @@ function resultOf(answer: Submitted | Refusal | Problem, requestId: string): Res
   if (isRefusal(answer)) return problemResult(problemOf(answer), requestId)
   const { confirmation, isReplay, session } = answer
   const replayed = isReplay ? { replayed: true } : {}
-  if (!isSettledAtOnce(confirmation)) return { status_code: 202, body: heldView({ ...confirmation, session }), ...replayed }
+  if (!isSettledAtOnce(confirmation))
+    return { status_code: 202, body: heldView({ ...confirmation, session }), ...replayed }
   return { status_code: 200, body: firstView(confirmation, session), ...replayed }
 }
 

@@ -185,7 +185,8 @@ export const problems = {
   ambiguous_session: {
     status: 409,
     title: 'Ambiguous session',
-    meaning: 'Several requesters have a session with this key; say whose with `?requester=`. `requesters` has the first 20.',
+    meaning:
+      'Several requesters have a session with this key; say whose with `?requester=`. `requesters` has the first 20.',
     extra: ['requesters'],
   },
   name_taken: {
@@ -282,7 +283,8 @@ export const problems = {
   circuit_open: {
     status: 429,
     title: 'Too many denied',
-    meaning: 'Too many requests in a row were denied or expired, of this session or of this requester; see `Retry-After`.',
+    meaning:
+      'Too many requests in a row were denied or expired, of this session or of this requester; see `Retry-After`.',
     extra: ['share', 'retry_after_seconds'],
   },
   guess_limited: {

@@ -15,7 +15,7 @@ const tags = {
   confirmations: 'What agents ask for, wait for, claim and report.',
   decisions: 'What people say to it.',
   whitelist: 'What passes without asking.',
-  sessions: 'What agents do in one conversation.',
+  sessions: 'What agents do in one conversation, counted, reset and stopped.',
   audit: 'What happened, as it stands and as it came about.',
   access: 'Keys, and the people they belong to.',
   service: 'How the service is, and what it can do.',
@@ -159,7 +159,7 @@ function describeOperation(
       ...Object.fromEntries(
         answersOf(schema).map(([status, answer]) => [
           status,
-          describeAnswer(schemas.of('answer', answer), answer, schema.sends ?? []),
+          describeAnswer(schemas.of('answer', answer), answer, schema),
         ]),
       ),
       ...Object.fromEntries(
@@ -190,12 +190,14 @@ function answersOf({ response }: FastifySchema): [status: string, answer: z.ZodT
 function describeAnswer(
   { description, contentMediaType, ...schema }: Json,
   answer: z.ZodType,
-  sends: readonly ResponseHeader[],
+  { sends = [], text }: FastifySchema,
 ): Json {
   const said = { description: description ?? z.globalRegistry.get(answer)?.description, ...referToHeaders(sends) }
   if (schema.type === 'null') return said
   const type = contentMediaType ?? (schema.type === 'string' ? 'text/plain' : 'application/json')
-  return { ...said, content: { [type as string]: { schema } } }
+  const asText =
+    text === undefined ? {} : { 'text/plain': { schema: { type: 'string', ...z.globalRegistry.get(text) } } }
+  return { ...said, content: { [type as string]: { schema }, ...asText } }
 }
 
 function referToHeaders(sends: readonly ResponseHeader[]): Json {

@@ -330,6 +330,39 @@ export const revokeBody = bodyObject({ revoked_by: decider('revoked_by') })
   .meta({ id: 'Revocation' })
   .optional()
 
+/** As a submission takes it; the empty one belongs to no session. */
+export const sessionParams = z.object({
+  key: optional('session_key', maxName)
+    .min(1, 'Say which session: /sessions/KEY, with the session key percent-encoded')
+    .meta({ minLength: 1, description: 'The session key, percent-encoded.' }),
+})
+
+export const messagesBody = bodyObject({
+  count: positive('count', 100).optional().meta({ default: 1, description: 'How many messages there were.' }),
+})
+  .meta({ id: 'Messages', description: 'That the conversation went on.' })
+  .optional()
+
+export const resetBody = bodyObject({ reset_by: decider('reset_by') })
+  .meta({ id: 'SessionReset' })
+  .optional()
+
+export const suspendBody = bodyObject({
+  reason: reason.optional().meta({ description: 'The agent is told.' }),
+  suspended_by: decider('suspended_by'),
+})
+  .meta({ id: 'SessionSuspension' })
+  .optional()
+
+export const resumeBody = bodyObject({ reason: reason.optional(), resumed_by: decider('resumed_by') })
+  .meta({ id: 'SessionResumption' })
+  .optional()
+
+export const switchBody = bodyObject({
+  session_id: required('session_id', maxName),
+  switched_by: decider('switched_by'),
+}).meta({ id: 'SessionSwitch' })
+
 /** Nobody is held longer than this: what stands between client and service would give up first. */
 export const maxWaitSeconds = 300
 
@@ -584,6 +617,31 @@ export const followQuery = queryObject({
 })
 
 export const pageQuery = queryObject({ limit, cursor })
+
+const minutes = "Query parameter 'active_minutes' must be a whole number of minutes, from 1"
+
+export const sessionsQuery = queryObject({
+  active_minutes: once('active_minutes')
+    .regex(/^[1-9]\d{0,8}$/, minutes)
+    .transform(Number)
+    .optional()
+    .meta({ type: 'integer', minimum: 1, description: 'Active within so many minutes.' }),
+  platform: once('platform').optional(),
+  suspended: once('suspended')
+    .regex(/^(true|false)$/, "Query parameter 'suspended' must be 'true' or 'false'")
+    .transform((value) => value === 'true')
+    .optional()
+    .meta({ type: 'boolean', description: 'Suspended or not.' }),
+  requester: once('requester').optional(),
+  limit,
+  cursor,
+})
+
+export const sessionQuery = queryObject({
+  requester: once('requester')
+    .optional()
+    .meta({ description: 'Whose session it is; needed where several requesters have one with this key.' }),
+})
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
 function findProblem(root: Record<string, unknown>): string | null {

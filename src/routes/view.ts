@@ -8,7 +8,9 @@ import { raw } from '../core/json.js'
 import type { Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
-import { isAtLimit, isNear, type SessionState } from '../sessions/session.js'
+import type { SeenSession, WholeSession } from '../service/sessions.js'
+import { parseSessionKey } from '../sessions/key.js'
+import { isAtLimit, isNear, noticeOn, resetTimeOf, type SessionState } from '../sessions/session.js'
 import type { EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import type { eventsQuery } from './requests.js'
@@ -25,7 +27,7 @@ export function confirmationView(confirmation: Confirmation) {
     requester: confirmation.requester,
     session_key: confirmation.sessionKey,
     session_id: confirmation.sessionId,
-    warnings: confirmation.caution === null ? [] : sayCaution(confirmation.caution),
+    warnings: sayCaution(confirmation.caution),
     status: confirmation.status,
     resolved_by: resolution === null ? '' : textOf(resolution.by),
     resolved_at: seconds(resolution?.at ?? null),
@@ -113,20 +115,97 @@ export function sessionStateView({ id, count, max, reset, warnings }: SessionSta
     at_limit: isAtLimit(count, max),
     ...(notice === null ? {} : { notice }),
     ...(warnings.length === 0 ? {} : { warning: warnings.join(' ') }),
-    ...(reset === null
-      ? {}
-      : { was_reset: true as const, reset_reason: reset.reason, previous_id: reset.previousId }),
+    ...(reset === null ? {} : { was_reset: true as const, reset_reason: reset.reason, previous_id: reset.previousId }),
   }
 }
 
-/** For the agent's prompt. */
-function noticeOn(count: number, max: number): string | null {
-  if (isAtLimit(count, max)) {
-    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message.`
+/** As of now. */
+export function sessionView({ session, due, rule }: SeenSession, now: number) {
+  const { maxMessages: max } = rule
+  const { run, streak, fixation, suspension, rotation } = session
+  const place = parseSessionKey(session.key)
+  const waitsUntil = streak.waitsUntil > now ? streak.waitsUntil : null
+  // What is due already is due since then.
+  const resetsAt = due === null ? resetTimeOf(run, rule) : null
+  return {
+    session_key: session.key,
+    requester: session.requester,
+    session_id: run.id,
+    platform: place?.platform ?? null,
+    chat_type: place?.chatType ?? null,
+    created_at: run.createdAt / 1000,
+    created_at_iso: iso(run.createdAt),
+    last_active_at: run.lastActiveAt / 1000,
+    last_active_at_iso: iso(run.lastActiveAt),
+    messages: run.messages,
+    submissions: run.submissions,
+    max_messages: max === 0 ? null : max,
+    remaining: max === 0 ? null : Math.max(0, max - run.messages),
+    near_limit: isNear(run.messages, max),
+    at_limit: isAtLimit(run.messages, max),
+    streak: streak.failures,
+    fixation: fixation === null ? null : { action: fixation.action, repeats: fixation.repeats },
+    waits_until: seconds(waitsUntil),
+    waits_until_iso: iso(waitsUntil),
+    suspended: suspension !== null,
+    suspended_at: seconds(suspension?.at ?? null),
+    suspended_at_iso: iso(suspension?.at ?? null),
+    suspended_by: suspension?.by ?? null,
+    suspended_reason: suspension?.reason ?? null,
+    rotated_at: seconds(rotation?.at ?? null),
+    rotated_at_iso: iso(rotation?.at ?? null),
+    rotation_reason: rotation?.reason ?? null,
+    previous_id: rotation?.previousId ?? null,
+    resets_at: seconds(resetsAt),
+    resets_at_iso: iso(resetsAt),
+    due_since: seconds(due?.at ?? null),
+    due_since_iso: iso(due?.at ?? null),
+    due_reason: due?.reason ?? null,
+    switches_to: due?.to ?? null,
   }
-  if (!isNear(count, max)) return null
-  const left = max - count
-  return `This session has ${left} of ${max} messages left. Wrap up, and save what matters before it ends.`
+}
+
+export function wholeSessionView(whole: WholeSession, now: number) {
+  const { requesterWaitsUntil, grants, pending, outcomes, past } = whole
+  const waitsUntil = requesterWaitsUntil > now ? requesterWaitsUntil : null
+  return {
+    ...sessionView(whole, now),
+    requester_waits_until: seconds(waitsUntil),
+    requester_waits_until_iso: iso(waitsUntil),
+    grants: grants.map(grantView),
+    pending: pending.map((one) => ({
+      ...partView(one),
+      created_at: one.createdAt / 1000,
+      created_at_iso: iso(one.createdAt),
+      expires_at: one.deadline / 1000,
+      expires_at_iso: iso(one.deadline),
+    })),
+    outcomes: outcomes.map((one) => ({
+      ...partView(one),
+      status: one.status,
+      resolved_by: textOf(one.resolution.by),
+      resolved_at: one.resolution.at / 1000,
+      resolved_at_iso: iso(one.resolution.at),
+      reason: one.resolution.reason,
+      execution: one.execution?.state ?? null,
+    })),
+    earlier: past.map((run) => ({
+      session_id: run.id,
+      created_at: run.createdAt / 1000,
+      created_at_iso: iso(run.createdAt),
+      last_active_at: run.lastActiveAt / 1000,
+      last_active_at_iso: iso(run.lastActiveAt),
+      ended_at: run.endedAt / 1000,
+      ended_at_iso: iso(run.endedAt),
+      reason: run.reason,
+      messages: run.messages,
+      submissions: run.submissions,
+    })),
+  }
+}
+
+function partView({ id, action, description, sessionId }: Confirmation) {
+  return { id, action, description, session_id: sessionId }
 }
 
 /** What a submission is answered with once it is resolved. */

@@ -14,8 +14,8 @@ import { revokeOf, type Runs, writeOf } from './runs.js'
 export interface Consequence {
   writes: Write[]
   events: audit.NewEvent[]
-  /** Once the change is committed, or is not going to be. */
-  release(): void
+  /** Once it is known whether the change is committed. */
+  release(isCommitted: boolean): void
 }
 
 const breakerActor = system('breaker')
@@ -33,9 +33,9 @@ export function createBreaker(
 ) {
   /**
    * Sessions as changes will leave them that are under way: many are resolved at once, and each counts those before it. If
-   * one of them does not come about, those behind it conflict and are made anew.
+   * one of them does not come about, neither do those behind it, and all are made anew from what stands.
    */
-  const planned = new Map<string, Session>()
+  const planned = new Map<string, Planned>()
 
   /** `ended` was just resolved: a person's yes ends streaks, a no and an expiry go on with them, the rest is nothing. */
   async function after(ended: Confirmation, now: number): Promise<Consequence> {
@@ -44,24 +44,28 @@ export function createBreaker(
     // In open mode nobody can tell one requester from another.
     const keys = [...(sessionKey === '' ? [] : [sessionKey]), ...(share === '' ? [] : [''])]
     const { breaker } = policy().govern(action, details).limits
-    const parts: Consequence[] = []
-    for (const key of keys) {
-      const found = await latest(share, key)
-      const stepped = status === 'approved' ? approve(found) : fail(found, ended, breaker, now)
-      if (stepped === null) continue
-      const grants = key !== '' && stepped.step === 'wait' ? await runs.grantsOf(found, now) : []
-      parts.push(consequenceOf(found, stepped, grants, now))
-    }
+    const step = (from: Session) => (status === 'approved' ? approve(from) : fail(from, ended, breaker, now))
+    const stored: Session[] = []
+    for (const key of keys) stored.push(await runs.find(share, key))
+    const toEnd = stored.find((one) => one.key !== '' && step(latest(one))?.step === 'wait')
+    const grants = toEnd === undefined ? [] : await runs.grantsOf(toEnd, now)
+    // From here on in one go: others go on whenever somebody waits.
+    const parts = stored.flatMap((one) => {
+      const found = latest(one)
+      const stepped = step(found)
+      return stepped === null ? [] : [consequenceOf(found, stepped, grants, now)]
+    })
     if (parts.length === 0) return none
     return {
       writes: parts.flatMap(({ writes }) => writes),
       events: parts.flatMap(({ events }) => events),
-      release: () => parts.forEach(({ release }) => release()),
+      release: (isCommitted) => parts.forEach(({ release }) => release(isCommitted)),
     }
   }
 
-  async function latest(requester: string, key: string): Promise<Session> {
-    return planned.get(nameOf({ requester, key })) ?? (await runs.find(requester, key))
+  function latest(stored: Session): Session {
+    const ahead = planned.get(nameOf(stored))
+    return ahead === undefined || ahead.line.isBroken ? stored : ahead.session
   }
 
   /** `grants` end with it. */
@@ -69,12 +73,17 @@ export function createBreaker(
     const name = nameOf(found)
     const writes = [writeOf(found, session)]
     const signature: Signature = { actor: breakerActor, at: now, via: 'system' }
+    const ahead = planned.get(name)
+    const plan: Planned = { session, line: ahead?.session === found ? ahead.line : { isBroken: false } }
     const consequence: Consequence = {
       writes,
       events: [],
-      release: () => void (planned.get(name) === session && planned.delete(name)),
+      release(isCommitted) {
+        if (!isCommitted) plan.line.isBroken = true
+        if (planned.get(name) === plan) planned.delete(name)
+      },
     }
-    planned.set(name, session)
+    planned.set(name, plan)
     if (step === null) return consequence
     if (session.key === '') return { ...consequence, events: [audit.requesterPaused(session, signature)] }
     if (step === 'warn') return { ...consequence, events: [audit.sessionWarned(session, signature)] }
@@ -91,6 +100,12 @@ export function createBreaker(
   }
 
   return { after }
+}
+
+/** What stands in line behind the same commit shares its fate. */
+interface Planned {
+  session: Session
+  line: { isBroken: boolean }
 }
 
 interface Stepped {

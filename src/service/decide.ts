@@ -133,6 +133,7 @@ export function createDecide(deps: DecideDeps) {
       if (isRefusal(proposal.answer) || proposal.change === undefined) return proposal
       const link = await store.links.get(hash)
       if (link === undefined || link.usedAt !== null) {
+        proposal.release?.(false)
         const sentence = 'This link has been used, and a link is good for one decision.'
         return { answer: refuse('link_used', sentence, { status: 'pending' }) }
       }

@@ -1,19 +1,21 @@
-// What a backup must not bring back: all that could still let something pass that was ended, or answered otherwise, after it
-// was made.
+// What a backup must not bring back: all that could still let something pass that was ended, suspended, or answered otherwise,
+// after it was made.
 import { type Key, stateOf } from '../access/key.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { endUnfinished } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
-import type { Copy, Found, Replaced } from '../store/sqlite/restore.js'
+import { unknownSession } from '../sessions/session.js'
+import type { Copy, Found, Kept, Replaced, Stopped } from '../store/sqlite/restore.js'
 import { type Change, isCommitted, type Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { createBudget } from './budget.js'
 import { createPeople, type MadeKey } from './people.js'
+import { writeOf } from './runs.js'
 import { liveGrants } from './setback.js'
 import { replace } from './settle.js'
 
-export interface Ended extends Found {
+export interface Ended extends Found, Kept {
   keys: number
   /** The key of an administrator, where no other is left. */
   made: MadeKey | null
@@ -35,6 +37,8 @@ export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chanc
       links_ended: found.links,
       messages_dropped: found.unsent,
       keys_revoked: lost.map(({ id }) => id),
+      sessions_suspended: found.suspended,
+      streaks_kept: found.streaks,
     }),
   )
   const store = copy.open()
@@ -46,6 +50,8 @@ export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chanc
       ...grants.map((grant) => commit(store, endGrant(grant, now))),
       ...lost.map((key) => commit(store, endKey(key, now))),
     ])
+    await Promise.all(replaced.sessions.map((one) => keepSuspended(store, one, now)))
+    await store.sessions.setBack(now)
     const people = createPeople({ store, budget: createBudget(store, clock) }, clock, chance, false, () => {})
     await people.start()
     const isClosed = replaced.hadKeys || people.hasKeys()
@@ -95,6 +101,16 @@ function endKey(key: Key, now: number): Change {
     writes: [{ kind: 'key', expect: key.version, record }],
     events: [audit.keyRevoked(record, signature(now), reason)],
   }
+}
+
+/** Nothing lifts a suspension by itself. Of a session that the backup does not know, its run is there to be found. */
+async function keepSuspended(store: Store, { requester, key, run, suspension }: Stopped, now: number): Promise<void> {
+  if (suspension === null) return
+  const found = (await store.sessions.get(requester, key)) ?? unknownSession(requester, key)
+  if (found.suspension !== null) return
+  const record = { ...found, version: found.version + 1, run: found.run ?? run, suspension }
+  const events: Change['events'] = [audit.sessionSuspended(record, null, signature(now))]
+  await commit(store, { writes: [writeOf(found, record)], events })
 }
 
 function signature(at: number): audit.Signature {

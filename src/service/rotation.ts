@@ -6,6 +6,8 @@ import { type Commits, type Store, StoreUnavailable } from '../store/store.js'
 import { type Runs, withEvents } from './runs.js'
 
 const batch = 200
+/** Each takes four reads and a commit: at four in the morning many are due, and others want to go on. */
+const rotatedAtOnce = 25
 const retryMs = 1000
 
 export function createRotation(store: Store, clock: Clock, runs: Runs) {
@@ -17,7 +19,7 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
   let refreshing: Promise<void> = Promise.resolve()
 
   const alarm = createAlarm(clock, () => orLater(sweep))
-  const unfollow = store.follow((commits) => void notice(commits))
+  let unfollow = () => {}
 
   /** What it answers, or when to try again where the database does not. */
   async function orLater(ask: () => Promise<number | undefined>): Promise<number | undefined> {
@@ -60,9 +62,10 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       if (session !== undefined) await end(session)
     }
     for (;;) {
-      const due = await store.sessions.due(clock.now(), batch)
+      const due = await store.sessions.due(clock.now(), rotatedAtOnce)
       if (due.length === 0 || isStopped) return store.sessions.nextDue()
       await Promise.all(due.map(end))
+      await nextTurn()
     }
   }
 
@@ -85,13 +88,15 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
         for (let place: Session | null = null; !isStopped;) {
           const some: Session[] = await store.sessions.walk(place, batch)
           const changed = some.flatMap((session) => {
-            const resetAt = session.due === null ? resetTimeOf(session.run, runs.ruleOf(session.key)) : null
-            return resetAt === session.resetAt ? [] : [{ ...session, resetAt }]
+            const resetAt = resetTimeOf(session.run, runs.ruleOf(session.key))
+            // One that is recorded as due is looked at by itself, one that is due by now at once.
+            const isSettled = session.due !== null || (session.resetAt !== null && session.resetAt <= clock.now())
+            return isSettled || resetAt === session.resetAt ? [] : [{ ...session, resetAt }]
           })
           if (changed.length > 0) await store.sessions.setReset(changed)
           if (some.length < batch) break
           place = some.at(-1)!
-          await new Promise((resolve) => setImmediate(resolve))
+          await nextTurn()
         }
         return store.sessions.nextDue()
       })
@@ -102,6 +107,8 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
 
   return {
     async start(): Promise<void> {
+      // Only now: a service for one command does what it is asked for, and nothing else.
+      unfollow = store.follow((commits) => void notice(commits))
       for (let place: Session | null = null; ;) {
         const some: Session[] = await store.sessions.held(place, batch)
         for (const one of some) {
@@ -114,6 +121,8 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       alarm.by(clock.now())
       void refresh()
     },
+    /** Something is due by now. */
+    soon: () => alarm.by(clock.now()),
     /** After other rules were loaded. */
     refresh,
     async stop(): Promise<void> {
@@ -123,6 +132,11 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       await refreshing
     },
   }
+}
+
+/** Whoever waits for this thread goes first. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function nameOf(requester: string, key: string): string {

@@ -13,7 +13,7 @@ import { raise } from '../notify/notices.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { SessionRules } from '../policy/reset.js'
 import type { Quota, RateLimit } from '../policy/window.js'
-import type { Confirmations, Cursor, EventFilter, EventPage, Page } from '../store/store.js'
+import type { Confirmations, Cursor, EventFilter, EventPage, Page, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
@@ -46,7 +46,8 @@ export interface LoadedRules {
   sha256: string
 }
 
-export interface ServiceDeps extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs'>, Pick<DecideDeps, 'reportMs'> {
+export interface ServiceDeps
+  extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull'>, Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
@@ -135,7 +136,7 @@ export interface Service {
   // How it runs.
   /** Brings the memory in line with the store, and the store in line with the time. Answers what was found. */
   start(): Promise<{ expired: number; pending: number; undelivered: number }>
-  /** As much of it as changing keys and people needs. */
+  /** As much of it as commands about keys, people and sessions need. */
   startPeople(): Promise<void>
   stop(): Promise<void>
   /** Answers everybody who waits with what there is; from now on nobody waits. */
@@ -149,6 +150,8 @@ export interface Service {
   turnstile: Turnstile
   countPending(): ReturnType<Confirmations['countPending']>
   countExecutions(): ReturnType<Confirmations['countExecutions']>
+  /** Sessions, and those of them that are suspended. */
+  countSessions(): ReturnType<Store['sessions']['countRuns']>
   /** How many wait for one confirmation, and follow everything. */
   countListeners(): { one: number; all: number }
   /** Calls the listener with each refusal that is not recorded, because whoever was refused had too many. */
@@ -171,11 +174,16 @@ export function createService(deps: ServiceDeps): Service {
   const { openMode } = people
   const { counted } = openMode
   const runs = createRuns(store, newSessionId, () => policy)
-  const breaker = createBreaker(() => policy, runs, newSessionId, ({ requester, key, suspension }, now) => {
-    const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
-    const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
-    return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
-  })
+  const breaker = createBreaker(
+    () => policy,
+    runs,
+    newSessionId,
+    ({ requester, key, suspension }, now) => {
+      const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
+      const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
+      return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
+    },
+  )
   const rotation = createRotation(store, clock, runs)
   const collector = createCollector(desk, clock, deps.collectEveryMs)
   const sweeping = createSweep(store, clock, counted, breaker)
@@ -193,9 +201,9 @@ export function createService(deps: ServiceDeps): Service {
   }
 
   return {
-    ...createSubmit({ ...deps, desk, runs, grants, policy: () => policy }),
+    ...createSubmit({ ...deps, desk, runs, whenFull: rotation.soon, grants, policy: () => policy }),
     ...createDecide({ ...deps, desk, present, grants, breaker, hide, openMode }),
-    sessions: createSessions({ ...deps, desk, runs, doesCount: grants.doesCount }),
+    sessions: createSessions({ ...deps, desk, runs, whenFull: rotation.soon, doesCount: grants.doesCount }),
     collector,
     grant: grants.grant,
     revoke: grants.revoke,
@@ -252,6 +260,7 @@ export function createService(deps: ServiceDeps): Service {
     sweep,
     countPending: () => store.confirmations.countPending(clock.now()),
     countExecutions: () => store.confirmations.countExecutions(),
+    countSessions: () => store.sessions.countRuns(),
     countListeners: () => watch.count(),
     onUnrecorded: budget.onUnrecorded,
     now: () => clock.now(),

@@ -12,6 +12,7 @@ import type { ResetRule } from '../policy/reset.js'
 import {
   type Due,
   dueOf,
+  isAtLimit,
   type PastRun,
   type Run,
   type Session,
@@ -35,6 +36,8 @@ export interface SeenSession {
 
 /** The same with what belongs to it. */
 export interface WholeSession extends SeenSession {
+  /** Until then nothing is taken from its requester, in whichever session; 0: it need not wait. */
+  requesterWaitsUntil: number
   /** Those that cover something now. */
   grants: Grant[]
   pending: Confirmation[]
@@ -65,9 +68,11 @@ export interface SessionDeps {
   doesCount: (grant: Grant) => boolean
   /** How much a requester may write in a day; 0: any amount. */
   diskLimitBytes: number
+  /** A session is full. */
+  whenFull: () => void
 }
 
-export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }: SessionDeps) {
+export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, whenFull }: SessionDeps) {
   const { store } = desk
 
   /** So many messages went on in a session of the caller's. */
@@ -94,12 +99,17 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
       }
     }
     const { answer, committed } = await settleFully(desk, authorityOf(caller), propose)
-    return isRefusal(answer) ? answer : answer(committed?.counts[0] ?? 0)
+    if (isRefusal(answer)) return answer
+    const state = answer(committed?.counts[0] ?? 0)
+    if (isAtLimit(state.count, state.max)) whenFull()
+    return state
   }
 
-  /** Agents know of their own alone. In open mode all are one. */
-  async function findNamed({ key, requester }: NamedSession, caller: Caller): Promise<(Session & { run: Run }) | Refusal> {
-    const own = caller.role === null ? '' : caller.role === 'agent' ? nameOf(caller)! : null
+  async function findNamed(
+    { key, requester }: NamedSession,
+    caller: Caller,
+  ): Promise<(Session & { run: Run }) | Refusal> {
+    const own = ownOf(caller)
     const none = refuse('not_found', `There is no session '${key}'${requester === null ? '' : ` of '${requester}'`}.`)
     if (own !== null && requester !== null && requester !== own) return none
     const whose = own ?? requester
@@ -123,16 +133,18 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
     const now = clock.now()
     const { requester, key } = found
     const seen = see(found, now)
-    const [grants, open, outcomes, past] = await Promise.all([
+    const [grants, open, outcomes, past, all] = await Promise.all([
       store.grants.ofSession(key, now, maxSessionGrants),
       store.confirmations.openIn(requester, key, maxPending),
       store.confirmations.endedIn(requester, key, maxOutcomes),
       store.sessions.past(requester, key, maxPast),
+      store.sessions.get(requester, ''),
     ])
     const isOwn = (grant: Grant) => grant.requester === null || requester === '' || grant.requester === requester
     const covers = (grant: Grant) => trusts(found, seen.due !== null, grant.givenAt) && isOwn(grant) && doesCount(grant)
     const pending = open.filter((one) => asOf(one, now).status === 'pending')
-    return { ...seen, grants: grants.filter(covers), pending, outcomes, past }
+    const requesterWaitsUntil = all?.streak.waitsUntil ?? 0
+    return { ...seen, requesterWaitsUntil, grants: grants.filter(covers), pending, outcomes, past }
   }
 
   async function list(
@@ -141,10 +153,11 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
     after: Cursor | null,
     caller: Caller,
   ): Promise<Page<SeenSession>> {
-    const own = caller.role === null ? '' : nameOf(caller)!
-    const mine = caller.role === 'agent' || caller.role === null ? { ...filter, requester: own } : filter
+    const own = ownOf(caller)
+    if (own !== null && (filter.requester ?? own) !== own) return { items: [], next: null }
+    const visible = own === null ? filter : { ...filter, requester: own }
     const now = clock.now()
-    const { items, next } = await store.sessions.list(mine, limit, after)
+    const { items, next } = await store.sessions.list(visible, limit, after)
     return { items: items.filter(hasRun).map((one) => see(one, now)), next }
   }
 
@@ -170,7 +183,7 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
   function reset(named: NamedSession, by: string, caller: Caller, via: Via) {
     return operate(named, by, caller, via, async (found, now, signature) => {
       const reason = found.suspension === null ? 'manual' : 'suspended'
-      const due: Due = { at: found.due?.at ?? now, reason, to: null }
+      const due: Due = { at: found.due?.at ?? now + 1, reason, to: null }
       const { session, part } = await runs.end(found, due, now, signature, { suspension: null })
       return { session, change: withEvents(part) }
     })
@@ -203,13 +216,19 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes }:
       if (past === undefined || past.requester !== found.requester || past.key !== found.key) {
         return refuse('not_found', `This session never had the id '${id}'; GET it to see its earlier ones.`)
       }
-      const due: Due = { at: found.due?.at ?? now, reason: 'switched', to: id }
+      const due: Due = { at: found.due?.at ?? now + 1, reason: 'switched', to: id }
       const { session, part } = await runs.end(found, due, now, signature)
       return { session, change: withEvents(part) }
     })
   }
 
   return { addMessages, read, list, reset, suspend, resume, switchTo }
+}
+
+/** Whose sessions the caller knows of: agents know of their own alone, in open mode all are one. Null: of all. */
+function ownOf(caller: Caller): string | null {
+  if (caller.role === null) return ''
+  return caller.role === 'agent' ? nameOf(caller) : null
 }
 
 function hasRun(session: Session | undefined): session is Session & { run: Run } {

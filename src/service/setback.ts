@@ -1,5 +1,6 @@
 // When the clock was set back while the service was down, what had ended by the latest time on record stays ended: keys and
-// whitelist entries are recorded as ended. (Confirmations from the future are due, which the sweep records.)
+// whitelist entries are recorded as ended. (Confirmations from the future are due, which the sweep records.) Sessions are not
+// active, trusted or waiting ahead of the clock, or they would not come to an end, or get no trust, until it is there again.
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { system } from '../core/actor.js'
@@ -12,11 +13,14 @@ const reason = 'it had ended before the clock was set back'
 export async function keepEnded(store: Store, clock: Clock): Promise<void> {
   const now = clock.now()
   const latest = await store.events.lastTime()
+  // A message may be later than all that is on record.
+  const { items: ahead } = await store.sessions.list({ activeSince: now + 1 }, 1, null)
+  if (now < latest || ahead.length > 0) await store.sessions.setBack(now)
   if (now >= latest) return
   const hadEnded = ({ expiresAt }: { expiresAt: number | null }) =>
     expiresAt !== null && now < expiresAt && expiresAt <= latest
   const keys = (await store.keys.list()).filter((key) => key.revokedAt === null && hadEnded(key))
-  const grants = (await liveGrants(store, now)).filter(hadEnded)
+  const grants = (await liveGrants(store, now)).filter((grant) => hadEnded(grant) || isUnclear(grant, now))
   const signature: audit.Signature = { actor: system('clock'), at: now, via: 'system' }
   // All at once: the first event after the setback is the latest time on record from then on.
   const [first, ...rest] = [
@@ -33,6 +37,11 @@ export async function keepEnded(store: Store, clock: Clock): Promise<void> {
     events: [first, ...rest],
   }
   if (!isCommitted(await store.commit(change))) throw new Error('somebody else writes to the database')
+}
+
+/** A rotation ends it for one requester, by when it was given; and by this clock that is still to come. */
+function isUnclear({ sessionKey, requester, givenAt }: Grant, now: number): boolean {
+  return sessionKey !== null && requester === null && givenAt > now
 }
 
 /** The grants that stand at this time, all of them. */

@@ -6,7 +6,15 @@ import { asOf, dueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Refusal, type RefusalCode, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/callback-schedule.js'
-import { type Change, type Committed, isCommitted, type Store, StoreUnavailable, type Unmet } from '../store/store.js'
+import {
+  type Change,
+  type CommitOutcome,
+  type Committed,
+  isCommitted,
+  type Store,
+  StoreUnavailable,
+  type Unmet,
+} from '../store/store.js'
 import type { Authority, Budget } from './budget.js'
 
 export type { Authority } from './budget.js'
@@ -17,8 +25,8 @@ export interface Proposal<T> {
   change?: Change | undefined
   /** What was refused and goes on record, after the change and within the budget of whoever was refused. */
   rejected?: audit.NewEvent[] | undefined
-  /** Called once the change is committed, or was not. */
-  release?: (() => void) | undefined
+  /** Called once it is known whether the change is committed. */
+  release?: ((isCommitted: boolean) => void) | undefined
 }
 
 /** What a verb writes to: changes to the store, and refusals within the budget of whoever was refused. */
@@ -61,7 +69,7 @@ export async function settleFully<T>(
       return { answer: lasts ? answer : noLonger(authority!), committed: null }
     }
     if (authority !== null) change.requires = [authority, ...(change.requires ?? [])]
-    const outcome = await store.commit(change).finally(release)
+    const outcome = await commit(store, change, release)
     unmet = null
     if (outcome === 'conflict') continue
     if (isCommitted(outcome)) {
@@ -74,6 +82,22 @@ export async function settleFully<T>(
   }
   const sentence = 'Too many others change this at the moment; nothing was done. Try again.'
   return { answer: refuse('contended', sentence), committed: null }
+}
+
+/** Tells what waits for it how it went. */
+export async function commit(
+  store: Store,
+  change: Change,
+  release: Proposal<never>['release'],
+): Promise<CommitOutcome> {
+  let isDone = false
+  try {
+    const outcome = await store.commit(change)
+    isDone = isCommitted(outcome)
+    return outcome
+  } finally {
+    release?.(isDone)
+  }
 }
 
 function noLonger({ kind }: NonNullable<Authority>): Refusal {

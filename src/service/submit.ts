@@ -13,7 +13,7 @@ import { announce } from '../notify/notices.js'
 import type { Breaker, Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
-import { afterAsking, cautionIn, stateOf } from '../sessions/session.js'
+import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
 import type { Change, Committed, Requirement, Unmet, Write } from '../store/store.js'
 import {
   type Candidate,
@@ -35,6 +35,8 @@ export type { Submitted } from './gates.js'
 export interface SubmitDeps extends GateDeps {
   desk: Desk
   runs: Runs
+  /** A session is full. */
+  whenFull: () => void
   clock: Clock
   newId: () => string
   /** The channel that is told first. */
@@ -78,7 +80,7 @@ interface Counted {
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { desk, store, clock, newId, policy, firstChannel, runs } = deps
+  const { desk, store, clock, newId, policy, firstChannel, runs, whenFull } = deps
   const gates = createGates(deps)
 
   /** `rate` is how the limit per action stands. */
@@ -92,7 +94,7 @@ export function createSubmit(deps: SubmitDeps) {
       return plan(ruled, via, planned)
     })
     if (isRefusal(answer)) return answer
-    tellCounts(planned, committed)
+    if (tellCounts(planned, committed)) whenFull()
     if (answer.isReplay) answer.session = await peekSession(ruled)
     const { max, windowMs } = ruled.limits.rate
     const { remaining, resetMs } = committed?.quotas[0] ?? (await peek(ruled))
@@ -114,7 +116,7 @@ export function createSubmit(deps: SubmitDeps) {
       return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])), rejected }
     })
     if (isRefusal(answer)) return answer
-    tellCounts(planned, committed)
+    if (tellCounts(planned, committed)) whenFull()
     for (const [index, one] of answer.entries()) {
       if (!isRefusal(one) && one.isReplay) one.session = await peekSession(everything[index]!)
     }
@@ -196,7 +198,9 @@ export function createSubmit(deps: SubmitDeps) {
   async function peekSession({ submission: { sessionKey }, by, limits }: Ruled): Promise<Submitted['session']> {
     if (sessionKey === '') return null
     const { run, ...session } = await runs.find(shareOf(by), sessionKey)
-    return run === null ? null : stateOf({ ...session, run }, runs.ruleOf(sessionKey), run.messages, null, limits.breaker)
+    return run === null
+      ? null
+      : stateOf({ ...session, run }, runs.ruleOf(sessionKey), run.messages, null, limits.breaker)
   }
 
   function peek({ submission, by, limits }: Ruled): Promise<Quota> {
@@ -251,16 +255,19 @@ function counting(
   return proposal
 }
 
-/** Once it is known how many messages the sessions have. */
-function tellCounts({ counted }: Plan, committed: Committed | null): void {
-  if (committed === null) return
+/** Once it is known how many messages the sessions have. Answers whether one is full. */
+function tellCounts({ counted }: Plan, committed: Committed | null): boolean {
+  if (committed === null) return false
+  let isFull = false
   for (const [index, { use, breaker, answers }] of counted.entries()) {
     const last = committed.counts[index]!
+    isFull ||= isAtLimit(last, use.rule.maxMessages)
     answers.forEach((answer, place) => {
       const count = last - (answers.length - 1 - place)
       answer.session = stateOf(use.session, use.rule, count, use.reset, breaker)
     })
   }
+  return isFull
 }
 
 /** What the gates before it have asked for. */

@@ -4,8 +4,8 @@ import { type Clock, createAlarm } from '../clock.js'
 import { overdueAt } from '../core/confirmation.js'
 import type { Confirmation } from '../core/model.js'
 import { type Change, isCommitted, type Store, StoreUnavailable } from '../store/store.js'
-import type { CircuitBreaker } from './breaker.js'
-import { replace } from './settle.js'
+import type { CircuitBreaker, Consequence } from './breaker.js'
+import { commit, replace } from './settle.js'
 
 const batch = 500
 const retryMs = 1000
@@ -63,7 +63,7 @@ export function createSweep(
     for (;;) {
       const found = await find(batch)
       const now = clock.now()
-      const changes: { one: Confirmation; change: Change; release: () => void }[] = []
+      const changes: { one: Confirmation; change: Change; release: Consequence['release'] }[] = []
       for (const one of found) {
         const record = overdueAt(counted(one), now)
         if (record === null) continue
@@ -74,7 +74,7 @@ export function createSweep(
         changes.push({ one, change, release })
       }
       if (changes.length === 0) return expired
-      const results = await Promise.all(changes.map(({ change, release }) => store.commit(change).finally(release)))
+      const results = await Promise.all(changes.map(({ change, release }) => commit(store, change, release)))
       expired += results.filter((result, i) => isCommitted(result) && changes[i]!.one.resolution === null).length
     }
   }

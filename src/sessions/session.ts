@@ -30,6 +30,7 @@ export interface PastRun extends Run {
 
 /** That it has to rotate: from then on its grants cover nothing. */
 export interface Due {
+  /** What was pending or claimed before is waited for. */
   at: number
   reason: RotationReason
   /** The session id that comes back; null: a new one. */
@@ -100,6 +101,16 @@ export function isAtLimit(count: number, max: number): boolean {
   return max > 0 && count >= max
 }
 
+/** What an agent is told to do about its limit, for its prompt. */
+export function noticeOn(count: number, max: number): string | null {
+  if (isAtLimit(count, max)) {
+    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message.`
+  }
+  if (!isNear(count, max)) return null
+  const left = max - count
+  return `This session has ${left} of ${max} messages left. Wrap up, and save what matters before it ends.`
+}
+
 /** `reset` is a rotation that its agent is told of with this. */
 export function stateOf(
   { run, streak, fixation }: Session & { run: Run },
@@ -120,7 +131,8 @@ export function cautionIn({ streak, fixation }: Session, asked: Asked, breaker: 
 
 function worthSaying(failures: number, repeats: number, { warnAt, fixationAt }: Breaker): Caution {
   const from = (least: number, count: number) => (least > 0 && count >= least ? count : 0)
-  return { failures: from(warnAt, failures), repeats: from(fixationAt, repeats) }
+  // The first is no repeat.
+  return { failures: from(warnAt, failures), repeats: repeats === 1 ? 0 : from(fixationAt, repeats) }
 }
 
 /** What a person is asked for. */
@@ -158,7 +170,7 @@ export function dueOf(session: Session, rule: ResetRule, now: number): Due | nul
   const { due, run } = session
   if (due !== null || run === null || run.messages === 0) return due
   // It was full with its last message.
-  if (isAtLimit(run.messages, rule.maxMessages)) return { at: run.lastActiveAt, reason: 'message_limit', to: null }
+  if (isAtLimit(run.messages, rule.maxMessages)) return { at: run.lastActiveAt + 1, reason: 'message_limit', to: null }
   const next = resetDue(rule, run.lastActiveAt)
   return next === null || now < next.at ? null : { ...next, to: null }
 }

@@ -32,6 +32,11 @@ import type { Due, Fixation, PastRun, Rotation, RotationReason, Session, Suspens
 import type { Grant } from '../whitelist/grant.js'
 import { changing, describe, fixed, found, type SqlValue } from './table.js'
 
+/** When somebody was told first. What went out when it was over told nobody. */
+export const toldAt = `(SELECT min(updated_at) FROM deliveries
+  WHERE confirmation_id = confirmations.id AND channel <> 'callback' AND state = 'sent'
+    AND updated_at < confirmations.deadline AND updated_at <= coalesce(confirmations.resolved_at, updated_at))`
+
 export const confirmations = describe<Confirmation>()({
   name: 'confirmations',
   key: ['id'],
@@ -69,10 +74,7 @@ export const confirmations = describe<Confirmation>()({
     report_by: changing(({ execution: e }) => (e !== null && 'reportBy' in e ? e.reportBy : null)),
     reported_at: changing(({ execution: e }) => (e !== null && 'reportedAt' in e ? e.reportedAt : null)),
     report_message: changing(({ execution: e }) => (e !== null && 'message' in e ? e.message : null)),
-    // What went out when it was over told nobody.
-    told_at: found<Confirmation, number>(`(SELECT min(updated_at) FROM deliveries
-      WHERE confirmation_id = confirmations.id AND channel <> 'callback' AND state = 'sent'
-        AND updated_at < confirmations.deadline AND updated_at <= coalesce(confirmations.resolved_at, updated_at))`),
+    told_at: found<Confirmation, number>(toldAt),
   },
   toRecord: (row) => ({
     id: row.id,
@@ -437,11 +439,10 @@ export const signInLinks = describe<SignInLink>()({
 
 /** What a run has is the same run's own: see `count` in store.ts. */
 const ofSameRun = (column: string, value: (session: Session) => SqlValue) =>
-  changing(
-    value,
-    `CASE WHEN run_id IS ? THEN ${column} ELSE ? END`,
-    (session: Session) => [session.run?.id ?? null, value(session)],
-  )
+  changing(value, `CASE WHEN run_id IS ? THEN ${column} ELSE ? END`, (session: Session) => [
+    session.run?.id ?? null,
+    value(session),
+  ])
 /** Counted there, too; a write only ever ends it. */
 const untilCleared = (column: string, value: (fixation: Fixation) => SqlValue) =>
   changing(

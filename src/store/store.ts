@@ -74,7 +74,7 @@ export type Requirement =
 export interface Counting {
   requester: string
   sessionKey: string
-  /** Of messages. */
+  /** Of messages; what has as many is due. */
   below: number
   messages: number
   submissions: number
@@ -309,11 +309,11 @@ export interface Confirmations {
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>
-  /** What is pending, or approved and may still be acted on, in a session; without what may be large. */
+  /** What is pending in a session, then what is approved and may still be acted on; without what may be large. */
   openIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
-  /** The last that ended in a session, the latest first; without details. */
+  /** The last that ended in a session, the latest first; without details, and long descriptions are empty. */
   endedIn(share: string, sessionKey: string, limit: number): Promise<Resolved[]>
-  /** Whether one of the session was pending or claimed at `at` and is so still at `now`. */
+  /** Whether one of the session was pending or claimed before `at` and is so still at `now`. */
   isHolding(share: string, sessionKey: string, at: number, now: number): Promise<boolean>
   /** The latest denial of what has this digest, if it is from after `since`. */
   lastDenied(digest: string, since: number): Promise<Refused | undefined>
@@ -344,6 +344,8 @@ export interface Sessions {
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
   list(filter: SessionFilter, limit: number, after: Cursor | null): Promise<Page<Session>>
+  /** How many have a run, and how many are suspended, which have one too. Of each at most 10,000 are counted. */
+  countRuns(): Promise<Record<'all' | 'suspended', number>>
   /** Earlier runs of a session, the latest ended first. */
   past(requester: string, key: string, limit: number): Promise<PastRun[]>
   pastRun(id: string): Promise<PastRun | undefined>
@@ -361,6 +363,11 @@ export interface Sessions {
   count(counting: Counting & { version: number }): Promise<number | null>
   /** Sets `resetAt` of those that stand at this version. Likewise. */
   setReset(all: Pick<Session, 'requester' | 'key' | 'version' | 'resetAt'>[]): Promise<void>
+  /**
+   * Brings down to the clock what is ahead of it; who has to wait by such a time waits anew, as long as at first. Atomic. For a
+   * start after the clock was set back: there is no event, and followers are not told.
+   */
+  setBack(now: number): Promise<void>
   /** Session ids that were not active after `until`: the current ones, then the past ones, each the longest idle first. */
   idle(until: number, limit: number, after: RunPlace | null): Promise<RunPage>
   /**

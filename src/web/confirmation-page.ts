@@ -3,6 +3,7 @@
 import { cut } from '../core/cut.js'
 import type { Confirmation } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
+import { cautionNotice } from './caution-badge.js'
 import { type DecisionForm, decisionForm, keptAs, type FormProblem } from './decision-form.js'
 import { detailsTree } from './details.js'
 import { asked, conditions, moreFacts } from './facts.js'
@@ -41,7 +42,7 @@ const longestName = 60
 
 export function confirmationPage(view: ConfirmationPage): string {
   const { confirmation, now, decision, message, draft, stateUrl, signInUrl, backUrl } = view
-  const { id, version, action, description, details, deadline, terms, status } = confirmation
+  const { id, version, action, description, details, deadline, terms, caution, status } = confirmation
   const form = decision !== null && 'form' in decision ? decision.form : null
   const why = decision !== null && 'why' in decision ? decision.why : null
   const problem = message?.kind === 'problem' ? message : null
@@ -68,7 +69,8 @@ export function confirmationPage(view: ConfirmationPage): string {
               </p>`
             : statusBox(confirmation)
         }
-        ${next === null ? null : html`<nav aria-label="Next">${nextStep(next)}</nav>`} ${asked(confirmation)}
+        ${next === null ? null : html`<nav aria-label="Next">${nextStep(next)}</nav>`} ${cautionNotice(caution)}
+        ${asked(confirmation)}
         <section aria-labelledby="description-title">
           <h2 id="description-title">Description</h2>
           <p class="hint">In the words of whoever asks.</p>

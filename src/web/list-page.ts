@@ -6,6 +6,7 @@ import { counted, numbered } from '../core/length.js'
 import type { Confirmation, Resolved } from '../core/model.js'
 import { approvalsGiven, approversOf } from '../core/vote.js'
 import { iconFor } from './badge.js'
+import { cautionChips } from './caution-badge.js'
 import { type Frame, page } from './frame.js'
 import { excerpt, html, type Markup, named, verbatim, writtenLine } from './html.js'
 import { riskChip } from './risk-badge.js'
@@ -83,7 +84,7 @@ function expiredLately(ended: ListPage['ended'], now: number): Markup | null {
 }
 
 function listItem(confirmation: Confirmation, url: string, now: number): Markup {
-  const { id, version, action, description, terms, createdAt, deadline } = confirmation
+  const { id, version, action, description, terms, caution, createdAt, deadline } = confirmation
   const need = terms.approvals === 1 ? null : html` · ${approvalsGiven(confirmation)} of ${terms.approvals} approvals`
   return html`<li id="item-${id}" data-version="${version}" ${plainWords(confirmation)}>
     <h2><a href="${url}" translate="no">${writtenLine(action)}</a></h2>
@@ -94,7 +95,7 @@ function listItem(confirmation: Confirmation, url: string, now: number): Markup 
     }
     ${firstDetails(confirmation)}
     <p class="times">${countdown(deadline, now)} <span class="asked quiet">asked ${age(createdAt, now)}</span></p>
-    <p class="quiet who">${riskChip(terms)} ${asker(confirmation)}${need}</p>
+    <p class="quiet who">${riskChip(terms)} ${cautionChips(caution)}${asker(confirmation)}${need}</p>
   </li>`
 }
 

@@ -3,6 +3,7 @@ import {
   anyone,
   type Caller,
   holderActor,
+  isForOwner,
   isOwn,
   localOwner,
   may,
@@ -23,6 +24,8 @@ const table: Record<Permission, Record<Role, boolean>> = {
   survey: { agent: false, operator: true, auditor: true, admin: true },
   decide: { agent: false, operator: true, auditor: false, admin: true },
   whitelist: { agent: false, operator: true, auditor: false, admin: true },
+  observe: { agent: true, operator: true, auditor: true, admin: true },
+  steer: { agent: false, operator: true, auditor: false, admin: true },
   inspect: { agent: false, operator: false, auditor: true, admin: true },
   administer: { agent: false, operator: false, auditor: false, admin: true },
 }
@@ -37,12 +40,17 @@ for (const [permission, row] of Object.entries(table) as [Permission, Record<Rol
 }
 
 t.test('an auditor changes nothing, and an agent decides nothing', async (t) => {
-  for (const permission of ['submit', 'act', 'decide', 'whitelist', 'administer'] as const) {
+  for (const permission of ['submit', 'act', 'decide', 'whitelist', 'steer', 'administer'] as const) {
     t.notOk(may({ role: 'auditor' }, permission), permission)
   }
-  for (const permission of ['decide', 'whitelist', 'administer', 'inspect', 'survey'] as const) {
+  for (const permission of ['decide', 'whitelist', 'steer', 'administer', 'inspect', 'survey'] as const) {
     t.notOk(may({ role: 'agent' }, permission), permission)
   }
+})
+
+t.test("the owner's socket is for keys, people and sessions, and for nothing else", async (t) => {
+  const all = [...Object.keys(table), 'nothing', 'page']
+  t.same(all.filter(isForOwner).sort(), ['administer', 'inspect', 'observe', 'steer'])
 })
 
 t.test('agents read what they asked for themselves, others read everything', async (t) => {

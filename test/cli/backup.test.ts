@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import Database from '../../src/store/sqlite/driver.js'
 import t, { type Test } from 'tap'
+import { localOwner } from '../../src/access/role.js'
 import { carryOut } from '../../src/cli/dispatch.js'
 import { readInvocation } from '../../src/invocation.js'
 import { migrate } from '../../src/store/sqlite/database.js'
@@ -427,6 +428,121 @@ t.test('alarms that were not delivered are not sent after a restore, as other me
   t.equal(look(built.dbPath, 'SELECT count(*) FROM alarms'), 1, 'that there was one stays on record')
   const dropped = "SELECT json_extract(data, '$.messages_dropped') FROM events WHERE type = 'restored'"
   t.equal(look(built.dbPath, dropped), 1)
+})
+
+// -- sessions
+
+/** A service with an agent, and an operator who denies what it asks for in a session. */
+async function withSessions(t: Test) {
+  const built = await reopen(t, join(temporaryFolder(t), 'test.db'))
+  const { bot, alice } = await giveKeys(built, { bot: 'agent', alice: 'operator' })
+  const ask = (session_key: string, program: Pick<Built, 'call'> = built) =>
+    withKey(program.call, bot.key)('POST', '/confirm', { action: 'pay', description: 'd', session_key })
+  const decide = async (verdict: 'approve' | 'deny', sessionKey: string) => {
+    const { body } = await ask(sessionKey)
+    t.equal((await alice('POST', `/confirm/${body.id}/${verdict}`)).status, 200)
+  }
+  const suspend = (key: string, reason: string) =>
+    built.service.sessions.suspend({ key, requester: 'bot' }, reason, 'x', localOwner, 'local')
+  const eventsOf = async (program: Pick<Built, 'call'>, type: string) =>
+    (await get(program, alice.key, `/audit/events?type=${type}`)).body.events
+  return { built, alice, ask, decide, suspend, eventsOf }
+}
+
+t.test(
+  'a session that was suspended after the backup stays suspended, and it is on record who keeps it so',
+  async (t) => {
+    const { built, ask, suspend, eventsOf } = await withSessions(t)
+    for (const key of ['known', 'other']) t.equal((await ask(key)).status, 202)
+    const backup = await backUp(t, built.dbPath)
+    t.equal((await ask('young')).status, 202)
+    const { id } = (await built.store.sessions.get('bot', 'young'))!.run!
+    await suspend('known', 'it \u202e lies')
+    await suspend('young', 'it lies, too')
+    await built.stop()
+    t.match(await command(built.dbPath, 'restore', backup), {
+      code: 0,
+      stderr: /\nStill suspended: 2 sessions that the backup does not have so\.\n/,
+    })
+
+    const program = await reopen(t, built.dbPath)
+    for (const key of ['known', 'young']) {
+      t.match(await ask(key, program), { status: 423, body: { code: 'session_suspended' } }, key)
+    }
+    t.equal((await ask('other', program)).status, 202)
+    t.equal((await program.store.sessions.get('bot', 'young'))!.run!.id, id, 'with the id that it had')
+    const listed = await program.service.sessions.list({ isSuspended: true }, 10, null, localOwner)
+    t.same(listed.items.map(({ session }) => session.key).toSorted(), ['known', 'young'], 'and it is found')
+    const suspended = await eventsOf(program, 'session_suspended')
+    t.match(
+      suspended.toSorted((a: any, b: any) => a.data.reason.localeCompare(b.data.reason)),
+      [
+        { actor: 'system:restore', data: { session_key: 'known', requester: 'bot', reason: 'it \u202e lies' } },
+        { actor: 'system:restore', data: { session_key: 'young', requester: 'bot', session_id: id } },
+      ],
+    )
+    t.equal(suspended.length, 2)
+    t.match(await eventsOf(program, 'restored'), [{ data: { sessions_suspended: 2, streaks_kept: 0 } }])
+  },
+)
+
+t.test('what the backup has suspended is suspended again, whoever resumed it since', async (t) => {
+  const { built, ask, suspend, eventsOf } = await withSessions(t)
+  await ask('s-1')
+  await suspend('s-1', 'first')
+  const backup = await backUp(t, built.dbPath)
+  await built.service.sessions.resume({ key: 's-1', requester: 'bot' }, null, 'x', localOwner, 'local')
+  await suspend('s-1', 'second')
+  await built.stop()
+  const { stderr } = await command(built.dbPath, 'restore', backup)
+  t.notMatch(stderr, 'Still suspended')
+  const program = await reopen(t, built.dbPath)
+  t.equal((await ask('s-1', program)).status, 423)
+  t.match(await eventsOf(program, 'session_suspended'), [{ data: { reason: 'first' } }])
+})
+
+t.test('denials in a row go on after a restore, and so does a wait: of a session and of a requester', async (t) => {
+  const { built, ask, decide, eventsOf } = await withSessions(t)
+  for (let count = 0; count < 4; count++) await decide('deny', 'approved later')
+  const backup = await backUp(t, built.dbPath)
+  await decide('approve', 'approved later')
+  for (let count = 0; count < 6; count++) await decide('deny', 'young')
+  t.equal((await ask('young')).status, 429)
+  await built.stop()
+  t.match(await command(built.dbPath, 'restore', backup), { code: 0 })
+
+  const program = await reopen(t, built.dbPath)
+  t.match(await ask('another', program), { status: 429, body: { code: 'circuit_open' } }, 'the requester has to wait')
+  await program.clock.advance(601_000)
+  const { body } = await ask('young', program)
+  t.match(body.session, { warning: /6 requests in a row/ })
+  t.match(
+    (await ask('approved later', program)).body.session,
+    { warning: /4 requests in a row/ },
+    'as the backup has it',
+  )
+  t.match(await eventsOf(program, 'restored'), [{ data: { sessions_suspended: 0, streaks_kept: 2 } }])
+})
+
+t.test('times of sessions that are ahead of the clock are brought down to it by a restore, too', async (t) => {
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  const ahead = await build(t, { dbPath, clock: manualClock(Date.now() + 7 * 24 * 3_600_000) })
+  await ahead.submit({ session_key: 's-1' })
+  const backup = await backUp(t, dbPath)
+  await ahead.stop()
+  t.match(await command(dbPath, 'restore', backup), { code: 0 })
+  t.ok((look(dbPath, 'SELECT last_active_at FROM sessions') as number) <= Date.now())
+})
+
+t.test('a database without sessions can be replaced, and its keys still count', async (t) => {
+  const { built, story } = await tell(t)
+  await built.stop()
+  const { dbPath, backup, keys } = story
+  const old = new Database(dbPath)
+  old.exec('DROP TABLE sessions; DROP TABLE session_runs')
+  old.close()
+  t.match(await command(dbPath, 'restore', backup), { code: 0, stderr: /, 0 keys\./ })
+  t.equal((await get(await reopen(t, dbPath), keys.root, '/keys')).status, 200)
 })
 
 t.test('what is no backup is refused, and the database is left as it was', async (t) => {

@@ -7,39 +7,21 @@ import { readInvocation } from '../../src/invocation.js'
 import t, { type Test } from 'tap'
 import { launch, type Program, run, start } from '../e2e/program.js'
 import { temporaryFolder, until } from '../support.js'
+import { command } from './command.js'
 
 const keyLine = /^hpk_[0-9a-f]{12}_[0-9a-f]{64}\n$/
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const newDatabase = (t: Test) => join(temporaryFolder(t), 'test.db')
 
-/** Carries out a command on a database as the program would, without the time that a process takes to start. */
-async function command(_t: Test, dbPath: string, ...words: string[]) {
-  let [stdout, stderr] = ['', '']
-  const output = {
-    print: (text: string) => void (stdout += `${text.trimEnd()}\n`),
-    tell: (text: string) => void (stderr += `${text}\n`),
-  }
-  try {
-    const invocation = readInvocation(['--db-path', dbPath, ...words], {})
-    if (invocation.command !== 'carry-out') throw new Error('no command')
-    return { code: await carryOut(invocation.given, invocation.config, output), stdout, stderr }
-  } catch (error) {
-    const { name, message } = error as Error
-    const codes: Partial<Record<string, number>> = { ConfigProblems: 2, CommandRefused: 1, StoreRefused: 1 }
-    if (codes[name] === undefined) throw error
-    return { code: codes[name], stdout, stderr: `${stderr}${message}\n` }
-  }
-}
-
 async function addKey(t: Test, dbPath: string, name: string, role: string, ...more: string[]): Promise<string> {
-  const { code, stdout, stderr } = await command(t, dbPath, 'keys', 'add', '--name', name, '--role', role, ...more)
+  const { code, stdout, stderr } = await command(dbPath, 'keys', 'add', '--name', name, '--role', role, ...more)
   t.equal(code, 0, stderr)
   t.match(stdout, keyLine, 'the key stands alone on standard output')
   return stdout.trim()
 }
 
 async function listKeys(t: Test, dbPath: string): Promise<any[]> {
-  const { code, stdout } = await command(t, dbPath, 'keys', 'list', '--json')
+  const { code, stdout } = await command(dbPath, 'keys', 'list', '--json')
   t.equal(code, 0)
   return JSON.parse(stdout) as any[]
 }
@@ -101,7 +83,7 @@ t.test('a command that cannot be understood is refused by what is wrong, and tou
 t.test('a whole key that is pasted to revoke it is revoked, and never repeated', async (t) => {
   const dbPath = newDatabase(t)
   const key = await addKey(t, dbPath, 'bot', 'agent')
-  const { code, stdout, stderr } = await command(t, dbPath, 'keys', 'revoke', key)
+  const { code, stdout, stderr } = await command(dbPath, 'keys', 'revoke', key)
   t.match({ code, stderr }, { code: 0, stderr: /^Key \w+ of bot is revoked\.$/m })
   t.notMatch(stdout + stderr, key)
   t.match(await listKeys(t, dbPath), [{ name: 'bot', state: 'revoked' }])
@@ -143,7 +125,7 @@ const refused: [args: string[], sentence: RegExp][] = [
 t.test('a command that is refused says why with exit code 1, and makes no key', async (t) => {
   const { dbPath } = await start(t)
   for (const [args, sentence] of refused) {
-    const { code, stdout, stderr } = await command(t, dbPath, ...args)
+    const { code, stdout, stderr } = await command(dbPath, ...args)
     t.equal(code, 1, args.join(' '))
     t.match(stderr, sentence)
     t.notMatch(stderr, /\n {4}at /)
@@ -156,7 +138,7 @@ t.test('a command that is refused says why with exit code 1, and makes no key', 
 
 t.test('where no service runs, keys are made, listed, rotated and revoked in the database itself', async (t) => {
   const dbPath = newDatabase(t)
-  const none = await command(t, dbPath, 'keys', 'list')
+  const none = await command(dbPath, 'keys', 'list')
   t.match(none, { code: 1, stdout: '', stderr: /There is no database/ })
   t.notOk(existsSync(dbPath), 'looking makes nothing')
 
@@ -170,18 +152,18 @@ t.test('where no service runs, keys are made, listed, rotated and revoked in the
   t.match(first, { name: 'root@ops', role: 'admin', state: 'live', created_by: 'local', expires_at: null })
   t.match(second, { name: 'bot', role: 'agent', state: 'live' })
   t.equal(Math.round(second.expires_at - second.created_at), 90 * 86_400)
-  const { stdout: table } = await command(t, dbPath, 'keys', 'list')
+  const { stdout: table } = await command(dbPath, 'keys', 'list')
   t.match(table, /^ID +NAME +ROLE +STATE +CREATED +ENDS +LAST USED\n/)
   for (const key of [admin, agent]) {
     t.match(table, key.split('_')[1]!, 'a key is listed by its id')
     t.notMatch(table, key.split('_')[2]!)
   }
 
-  const rotated = await command(t, dbPath, 'keys', 'rotate', 'bot', '--overlap', '0')
+  const rotated = await command(dbPath, 'keys', 'rotate', 'bot', '--overlap', '0')
   t.equal(rotated.code, 0)
   t.match(rotated.stdout, keyLine)
   t.match(rotated.stderr, /Key \w+ for bot, agent, good until .*\nThe old key \w+ is good until /)
-  t.match(await command(t, dbPath, 'keys', 'revoke', admin.split('_')[1]!), {
+  t.match(await command(dbPath, 'keys', 'revoke', admin.split('_')[1]!), {
     code: 0,
     stdout: '',
     stderr: /is revoked/,
@@ -218,9 +200,9 @@ t.test('the first key closes a running service at once, and a revoked one is ref
   t.match(await approve(agent), { status: 403, body: { code: 'forbidden' } })
   t.match(await approve(operator), { status: 200, body: { status: 'approved', resolved_by: 'alice' } })
 
-  t.equal((await command(t, dbPath, 'keys', 'revoke', 'alice')).code, 0)
+  t.equal((await command(dbPath, 'keys', 'revoke', 'alice')).code, 0)
   t.equal(await statusWith(program, operator), 401)
-  t.equal((await command(t, dbPath, 'keys', 'revoke', 'bot')).code, 0)
+  t.equal((await command(dbPath, 'keys', 'revoke', 'bot')).code, 0)
   t.equal(await statusWith(program, agent), 401)
   t.equal((await program.submit()).status, 401, 'with the last key gone it stays closed')
 
@@ -244,22 +226,22 @@ t.test('a rotated key stays good for the overlap and no longer', async (t) => {
   const program = await start(t)
   const { dbPath } = program
   const old = await addKey(t, dbPath, 'bot', 'agent')
-  const { stdout } = await command(t, dbPath, 'keys', 'rotate', 'bot')
+  const { stdout } = await command(dbPath, 'keys', 'rotate', 'bot')
   const next = stdout.trim()
   t.equal(await statusWith(program, old), 200)
   t.equal(await statusWith(program, next), 200)
 
-  const taken = await command(t, dbPath, 'keys', 'rotate', old.split('_')[1]!)
+  const taken = await command(dbPath, 'keys', 'rotate', old.split('_')[1]!)
   t.match(taken, { code: 1, stdout: '', stderr: /was rotated before, and [0-9a-f]+ is in its place/ })
   // By name it is the one whose place is not taken.
-  const last = await command(t, dbPath, 'keys', 'rotate', 'bot', '--overlap', '1s')
+  const last = await command(dbPath, 'keys', 'rotate', 'bot', '--overlap', '1s')
   t.equal(last.code, 0)
   await addKey(t, dbPath, 'bot', 'agent')
-  const several = await command(t, dbPath, 'keys', 'rotate', 'bot')
+  const several = await command(dbPath, 'keys', 'rotate', 'bot')
   t.match(several, { code: 1, stdout: '', stderr: /bot has several keys; say which by its id/ })
   await until(async () => (await statusWith(program, next)) === 401)
   t.equal(await statusWith(program, last.stdout.trim()), 200)
-  const gone = await command(t, dbPath, 'keys', 'rotate', next.split('_')[1]!)
+  const gone = await command(dbPath, 'keys', 'rotate', next.split('_')[1]!)
   t.match(gone, { code: 1, stdout: '', stderr: /is expired; add a new one/ })
 })
 
@@ -273,29 +255,29 @@ t.test('a key that has run out is refused', async (t) => {
 t.test('people are named with the ids that chats know them by, each id once', async (t) => {
   const program = await start(t)
   const { dbPath } = program
-  t.match(await command(t, dbPath, 'people', 'set', '--name', 'alice', '--telegram', '5', '--discord', '7'), {
+  t.match(await command(dbPath, 'people', 'set', '--name', 'alice', '--telegram', '5', '--discord', '7'), {
     code: 0,
     stdout: '',
     stderr: 'alice is known.\n',
   })
-  t.match(await command(t, dbPath, 'people', 'set', '--name', 'bob', '--telegram', '5'), {
+  t.match(await command(dbPath, 'people', 'set', '--name', 'bob', '--telegram', '5'), {
     code: 1,
     stderr: /The chat id belongs to 'alice'/,
   })
-  t.match(await command(t, dbPath, 'people', 'set', '--name', 'Alice'), { code: 1, stderr: /looks like 'alice'/ })
-  t.match(await command(t, dbPath, 'people', 'list'), { code: 0, stdout: /^NAME +TELEGRAM +DISCORD\nalice +5 +7\n$/ })
-  const { stdout } = await command(t, dbPath, 'people', 'list', '--json')
+  t.match(await command(dbPath, 'people', 'set', '--name', 'Alice'), { code: 1, stderr: /looks like 'alice'/ })
+  t.match(await command(dbPath, 'people', 'list'), { code: 0, stdout: /^NAME +TELEGRAM +DISCORD\nalice +5 +7\n$/ })
+  const { stdout } = await command(dbPath, 'people', 'list', '--json')
   t.match(JSON.parse(stdout), [{ name: 'alice', telegram_id: '5', discord_id: '7' }])
-  t.equal((await command(t, dbPath, 'people', 'set', '--name', 'alice', '--telegram', 'none')).code, 0)
-  t.match(await command(t, dbPath, 'people', 'list'), { stdout: /\nalice +7\n$/ }, 'the other one stays')
-  t.equal((await command(t, dbPath, 'people', 'set', '--name', 'bob', '--telegram', '5')).code, 0, 'it is free again')
+  t.equal((await command(dbPath, 'people', 'set', '--name', 'alice', '--telegram', 'none')).code, 0)
+  t.match(await command(dbPath, 'people', 'list'), { stdout: /\nalice +7\n$/ }, 'the other one stays')
+  t.equal((await command(dbPath, 'people', 'set', '--name', 'bob', '--telegram', '5')).code, 0, 'it is free again')
   t.equal((await program.submit()).status, 202, 'a person is no key: it is open still')
 })
 
 // -- the database's own socket -------------------------------------------------------------------------------------------
 
 t.test(
-  'the socket beside the database is its owner’s alone, knows keys and people only, and goes with the service',
+  'the socket beside the database is its owner’s alone, knows keys, people and health only, and goes with the service',
   async (t) => {
     const program = await start(t)
     const socketPath = `${program.dbPath}.sock`
@@ -310,7 +292,9 @@ t.test(
       })
     t.equal(await ask('/keys'), 200)
     t.equal(await ask('/people'), 200)
-    for (const path of ['/confirm', '/audit', '/events', '/', '/health']) t.equal(await ask(path), 404, path)
+    t.equal(await ask('/health'), 200)
+    for (const path of ['/confirm', '/audit', '/events', '/', '/ready', '/metrics', '/page.css'])
+      t.equal(await ask(path), 404, path)
     await program.stop()
     t.notOk(existsSync(socketPath))
 
@@ -329,11 +313,11 @@ t.test(
     const dbPath = join(temporaryFolder(t), 'x'.repeat(100), 'test.db')
     const key = await addKey(t, dbPath, 'root', 'admin')
     const program = await start(t, { dbPath })
-    t.match(await program.logLine(/commands about keys and people cannot reach this service/), {
+    t.match(await program.logLine(/commands about keys, people and sessions cannot reach this service/), {
       level: 'warn',
       reason: /too long/,
     })
-    t.match(await command(t, dbPath, 'keys', 'list'), { code: 1, stderr: /in use by another Holdpoint/ })
+    t.match(await command(dbPath, 'keys', 'list'), { code: 1, stderr: /in use by another Holdpoint/ })
     t.equal((await program.call('GET', '/keys', undefined, bearer(key))).status, 200, 'HTTP is left')
   },
 )
@@ -380,7 +364,7 @@ t.test('a start that comes to nothing makes no key, and leaves an open database 
   t.match(await lost.exited, { code: 1 })
   t.match(lost.stderr(), /is in use/)
   t.notMatch(lost.stdout(), /hpk_/)
-  t.match(await command(t, dbPath, 'keys', 'list'), { code: 0, stderr: /There is no key/ })
+  t.match(await command(dbPath, 'keys', 'list'), { code: 0, stderr: /There is no key/ })
 })
 
 t.test('a silent log still shows the first key, and one that was made before is not made again', async (t) => {

@@ -19,6 +19,7 @@ const notice: Notice = {
   onBehalfOf: null,
   sessionKey: 's-1',
   digest: 'd1'.repeat(32),
+  warnings: [],
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
   approvals: 1,

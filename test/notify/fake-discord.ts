@@ -1,4 +1,4 @@
-// Plays Discord: one bot in one channel, and one webhook, with the limits on messages and embeds of the real one.
+// Plays Discord: one bot in one channel, and one webhook, which say who they are, with the limits on messages and embeds of the real one.
 import type { Test } from 'tap'
 import { type Call, type ChatServer, type Reply, startChatServer } from './chat-server.js'
 
@@ -25,6 +25,7 @@ export async function startDiscord(t: Test): Promise<FakeDiscord> {
     if (agent === undefined || !/^DiscordBot \(\S+, \S+\)/.test(String(agent))) {
       return refuse(403, 'internal network error', 40333)
     }
+    if (call.method === 'GET') return tell(call)
     if (call.method !== 'POST') return refuse(405, '405: Method Not Allowed', 0)
     const [, kind, id, last] = /^\/api\/v10\/(channels|webhooks)\/(\d+)\/([\w-]+)$/.exec(call.path) ?? []
     if (kind === 'webhooks') {
@@ -37,6 +38,17 @@ export async function startDiscord(t: Test): Promise<FakeDiscord> {
     if (call.headers.authorization !== `Bot ${botToken}`) return refuse(401, '401: Unauthorized', 0)
     if (id !== channelId) return refuse(404, 'Unknown Channel', 10003)
     return take(call.body, true)
+  }
+
+  /** Who asks, and what there is. */
+  function tell({ path, headers }: Call): Reply {
+    if (path === `/api/v10/webhooks/77/${webhookToken}`)
+      return { status: 200, body: { id: '77', channel_id: channelId, token: webhookToken } }
+    if (path.startsWith('/api/v10/webhooks/')) return refuse(404, 'Unknown Webhook', 10015)
+    if (headers.authorization !== `Bot ${botToken}`) return refuse(401, '401: Unauthorized', 0)
+    if (path === '/api/v10/users/@me') return { status: 200, body: { id: '198622483471925248', username: 'hold' } }
+    if (path === `/api/v10/channels/${channelId}`) return { status: 200, body: { id: channelId, name: 'approvals' } }
+    return refuse(404, 'Unknown Channel', 10003)
   }
 
   function take(body: any, isBot: boolean): Reply {

@@ -1,4 +1,5 @@
-// Plays Telegram's Bot API: one bot, one chat, sendMessage with the limits and the HTML rules of the real one.
+// Plays Telegram's Bot API: one bot, one chat, getMe and getChat, and sendMessage with the limits and the HTML rules of the
+// real one.
 import type { Test } from 'tap'
 import { type Call, type ChatServer, type Reply, startChatServer } from './chat-server.js'
 
@@ -40,10 +41,15 @@ export async function startTelegram(t: Test, firstChat = '-1001'): Promise<FakeT
     return Math.max(0, Math.max(second, minute) - now)
   }
 
-  function answer({ method, path, body }: Call): Reply {
+  function answer({ method, path, query, body }: Call): Reply {
     const [, token, command] = /^\/bot([^/]+)\/(\w+)$/.exec(path) ?? []
     if (token === undefined) return refuse(404, 'Not Found')
     if (token !== botToken) return refuse(401, 'Unauthorized')
+    if (command === 'getMe') return { status: 200, body: { ok: true, result: { id: 110201543, username: 'hold_bot' } } }
+    if (command === 'getChat') {
+      if (query.get('chat_id') !== chat) return refuse(400, 'Bad Request: chat not found')
+      return { status: 200, body: { ok: true, result: { id: Number(chat), title: 'Approvals' } } }
+    }
     if (command !== 'sendMessage' || method !== 'POST') return refuse(404, 'Not Found')
     if (typeof body !== 'object' || body === null) return refuse(400, 'Bad Request: message text is empty')
     if (String(body.chat_id) === formerChat) {

@@ -19,6 +19,7 @@ const plain: Notice = {
   onBehalfOf: null,
   sessionKey: '',
   digest: 'd1'.repeat(32),
+  warnings: [],
   expiresAt: t0 + 300_000,
   baseUrl: 'http://127.0.0.1:6000',
   approvals: 1,
@@ -178,11 +179,11 @@ t.test('what is too long is cut with a mark that says how much is missing; what 
     t.ok(kept!.length > 2200, 'most of the room is used')
   }
   t.equal(
-    described({ description: 'x'.repeat(2300) }),
-    'x'.repeat(2300),
+    described({ description: 'x'.repeat(2280) }),
+    'x'.repeat(2280),
     'without details the description has their room',
   )
-  t.match(described({ description: 'x'.repeat(2301) }), cutMark)
+  t.match(described({ description: 'x'.repeat(2281) }), cutMark)
   t.match(telegram({ action: long }).entities[1]!.text, cutMark)
   t.match(discord({ action: long }).field('Action'), /\\\{cut: \d+ more characters\}`$/)
   t.match(telegram({ details: JSON.stringify({ long }) }).entities[5]!.text, cutMark)
@@ -190,6 +191,33 @@ t.test('what is too long is cut with a mark that says how much is missing; what 
     discord({ details: JSON.stringify({ long }) }).field('Details (10,011 characters)'),
     /\\\{cut: \d+ more characters\}\n```$/,
   )
+})
+
+const odd = [
+  'In this session, 1000 requests in a row were denied or expired.',
+  'The same action was asked for 1000 times in a row, each time with other details.',
+]
+
+t.test('what is odd about it stands first, before what an agent wrote', async (t) => {
+  const { text } = telegram({ warnings: odd })
+  t.same(text.split('\n').slice(0, 4), [
+    '🔔 Confirmation needed: send_mail',
+    `⚠️ ${odd[0]}`,
+    `⚠️ ${odd[1]}`,
+    'Requester: agent',
+  ])
+  const { embed, message } = discord({ warnings: odd })
+  t.same(problemsOf(message), [])
+  t.same(embed.fields[0], { name: '⚠️ Warning', value: odd.join(' ') })
+  t.notMatch(telegram({}).text, '⚠️')
+  t.equal(discord({}).field('⚠️ Warning'), undefined)
+})
+
+t.test('a warning takes its room from the description, and what is cut then is not approved from there', async (t) => {
+  const description = 'x'.repeat(2280)
+  t.match(telegram({ description }).text, '/approve')
+  t.notMatch(telegram({ description, warnings: odd }).text, '/approve')
+  t.match(described({ description, warnings: odd }), cutMark)
 })
 
 t.test('for whom it says it acts is told as what nobody has verified', async (t) => {
@@ -301,6 +329,7 @@ t.test('everything at its longest still fits both services', async (t) => {
       requester: long,
       onBehalfOf: long,
       sessionKey: long,
+      warnings: odd,
       baseUrl: `http://[${'f'.repeat(39)}]:65535`,
     }
     t.ok(telegram(notice).text.length <= 4096)
@@ -376,6 +405,7 @@ const notices = fc.record({
   requester: hostile,
   onBehalfOf: fc.option(required),
   sessionKey: hostile,
+  warnings: fc.subarray(odd),
 })
 
 t.test('no text of an agent breaks the limits or the shape of a Telegram message', async (t) => {
@@ -400,7 +430,9 @@ t.test('no text of an agent breaks the limits or the shape of a Telegram message
       const shape = [...named, isWhole && 'code', 'code']
       const types = entities.map(({ type }) => type)
       const fixed = [
-        '🔔 <b>: <code>\nRequester: <code>\n',
+        '🔔 <b>: <code>\n',
+        notice.warnings.map((one) => `⚠️ ${one}\n`).join(''),
+        'Requester: <code>\n',
         hasBehalf ? 'On behalf of (not verified): <code>\n' : '',
         hasSession ? 'Session: <code>\n' : '',
         'ID: <code>\nDigest: <code>\nExpires: 2026-01-01T00:05:00.000Z\n',
@@ -437,6 +469,7 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
     fc.property(notices, (notice) => {
       const { message, embed } = discord(notice)
       const names = [
+        '⚠️ Warning',
         'Action',
         'Details',
         'Requester',
@@ -448,7 +481,7 @@ t.test('no text of an agent breaks the limits or the shape of a Discord message'
         'Approve',
         'Deny',
       ]
-      const ours = /^not from here: |^\([\d,]+ characters/
+      const ours = /^not from here: |^\([\d,]+ characters|^(In this session|The same action)/
       const values = [embed.description, ...embed.fields.map(({ value }) => value)].filter((value) => !ours.test(value))
       return (
         problemsOf(message).length === 0 &&
@@ -497,6 +530,19 @@ t.test('a link, the need for a key and for several people are said, and still it
   }
   t.ok(telegram(most).text.length <= 4096)
   t.same(problemsOf(discord(most).message), [])
+
+  const name = 'x'.repeat(200)
+  const whole = {
+    ...most,
+    ...{ action: name, requester: name, onBehalfOf: 'x'.repeat(100), sessionKey: name },
+    details: JSON.stringify({ a: 'x'.repeat(1180) }),
+  }
+  for (const warnings of [[], odd]) {
+    const room = 1080 - warnings.reduce((sum, one) => sum + `⚠️ ${one}\n`.length, 0)
+    const { text } = telegram({ ...whole, warnings, description: 'x'.repeat(room) })
+    t.match(text, '/approve', 'all of it is shown, with the longest commands')
+    t.ok(text.length <= 4096, `${text.length} characters`)
+  }
 })
 
 // -- alarms ------------------------------------------------------------------------------------------------------------

@@ -85,6 +85,16 @@ const cursor =
   ({ call }) =>
     call('GET', `${path}?cursor=x`)
 
+/** What one session is refused with, by its key. */
+const onSession = (method: 'GET' | 'POST', verb: string, body?: object): Record<string, Provocation> => ({
+  not_found: ({ call }) => call(method, `/sessions/nothing${verb}`, body),
+  async ambiguous_session(service) {
+    const { bot, other, root } = await giveKeys(service, { bot: 'agent', other: 'agent', root: 'admin' })
+    for (const agent of [bot, other]) await agent('POST', '/sessions/s/messages')
+    return root(method, `/sessions/s${verb}`, body)
+  },
+})
+
 async function fillWhitelist({ call }: Built): Promise<void> {
   for (let i = 0; i < 100; i++) await call('POST', '/whitelist', { action: 'plain', when: { a: i } })
 }
@@ -113,6 +123,15 @@ const provocations: Record<string, Record<string, Provocation>> = {
       return submit({ action: 'few' })
     },
     disk_limited: ({ submit }) => submit({ details: { a: 'x'.repeat(600_000) } }),
+    async session_suspended({ held, call, submit }) {
+      await held()
+      await call('POST', '/sessions/s/suspend')
+      return submit({ session_key: 's' })
+    },
+    async circuit_open({ denied, submit }) {
+      for (let i = 0; i < 6; i++) await denied()
+      return submit({ session_key: 's' })
+    },
   },
   'GET /confirm': { invalid_cursor: cursor('/confirm') },
   'GET /confirm/{id}': { not_found: ({ call }) => call('GET', '/confirm/nothing') },
@@ -147,6 +166,11 @@ const provocations: Record<string, Record<string, Provocation>> = {
     digest_mismatch: async ({ approved, post }) => post(await approved(), 'claim', { digest: 'a'.repeat(64) }),
     digest_required: async ({ approved, post }) => post(await approved({ action: 'digested' }), 'claim'),
     already_claimed: async ({ claimed, post }) => post(await claimed(), 'claim'),
+    async session_suspended({ approved, call, post }) {
+      const id = await approved()
+      await call('POST', '/sessions/s/suspend')
+      return post(id, 'claim')
+    },
     async key_reused({ approved, post }) {
       await post(await approved(), 'claim', undefined, key)
       return post(await approved(), 'claim', undefined, key)
@@ -182,6 +206,22 @@ const provocations: Record<string, Record<string, Provocation>> = {
     },
   },
   'DELETE /whitelist/{id}': { not_found: ({ call }) => call('DELETE', '/whitelist/nothing') },
+  'GET /sessions': { invalid_cursor: cursor('/sessions') },
+  'GET /sessions/{key}': onSession('GET', ''),
+  'POST /sessions/{key}/messages': {
+    not_found: ({ call }) => call('POST', `/sessions/${'x'.repeat(1001)}/messages`),
+    async disk_limited({ submit, call }) {
+      await submit({ details: { a: 'x'.repeat(400_000) } })
+      for (let i = 0; ; i++) {
+        const answer = await call('POST', `/sessions/${i}/messages`)
+        if (answer.status !== 200) return answer
+      }
+    },
+  },
+  'POST /sessions/{key}/reset': onSession('POST', '/reset'),
+  'POST /sessions/{key}/suspend': onSession('POST', '/suspend'),
+  'POST /sessions/{key}/resume': onSession('POST', '/resume'),
+  'POST /sessions/{key}/switch': onSession('POST', '/switch', { session_id: 'x' }),
   'GET /audit': { invalid_cursor: cursor('/audit') },
   'GET /audit/events': { invalid_cursor: ({ call }) => call('GET', '/audit/events?after=1000000') },
   'POST /keys': {

@@ -165,6 +165,7 @@ const needed: Record<string, object> = {
   'post /decisions': { decisions: [{}] },
   'post /confirm/{id}/report': { outcome: 'failed' },
   'post /whitelist': { action: 'a' },
+  'post /sessions/{key}/switch': { session_id: 'a' },
   'post /keys': { name: 'a', role: 'agent' },
 }
 

@@ -1,8 +1,8 @@
 // The clock is set back between two runs: what had ended stays ended, and what is made from then on lives its own time.
 import t, { type Test } from 'tap'
-import type { Role } from '../../src/access/role.js'
+import { anyone, localOwner, type Role } from '../../src/access/role.js'
 import { locally } from '../actors.js'
-import { build, type Built, type CallAs, giveKeys, manualClock, t0, withKey } from '../support.js'
+import { build, type Built, type CallAs, counter, giveKeys, manualClock, t0, withKey } from '../support.js'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -83,4 +83,112 @@ t.test('a clock that goes forward ends nothing before its time', async (t) => {
   const second = await restart(t, first, t0 + 59 * minute)
   t.equal(await statusOf(key, second), 200)
   t.same((await withKey(second.call, key.key)('GET', '/audit/events?type=key_revoked')).body.events, [])
+})
+
+// -- sessions ------------------------------------------------------------------------------------------------------------
+
+const inSession = { session_key: 's-1' }
+const named = { key: 's-1', requester: null }
+const idle = 'sessions: { mode: idle, idle: 60 }'
+
+/** Asks in the session, each time for something else, and denies it. */
+async function deny({ submit, call }: Built, count: number): Promise<void> {
+  for (let number = 0; number < count; number++) {
+    const { status, body } = await submit({ ...inSession, action: `action_${number}` })
+    if (status !== 202) throw new Error(JSON.stringify(body))
+    await call('POST', `/confirm/${body.id}/deny`)
+  }
+}
+
+t.test(
+  'a session that has to wait waits as long as it would have, and not until the clock is there again',
+  async (t) => {
+    const first = await build(t)
+    await first.clock.advance(24 * hour)
+    await deny(first, 6)
+    t.equal((await first.submit(inSession)).status, 429)
+    await first.clock.advance(minute)
+
+    const second = await restart(t, first, t0)
+    t.equal((await second.submit(inSession)).status, 429)
+    await second.clock.advance(10 * minute - 1)
+    t.equal((await second.submit(inSession)).status, 429)
+    await second.clock.advance(1)
+    await deny(second, 3)
+    t.equal((await second.submit(inSession)).status, 423, 'and what it does after the setback has its consequences')
+  },
+)
+
+t.test('a session that rotated ahead of the clock can be trusted again by what is granted from then on', async (t) => {
+  const first = await build(t)
+  await first.clock.advance(hour)
+  await first.submit(inSession)
+  await first.call('POST', '/confirm/id-0001/deny')
+  await first.call('POST', '/whitelist', { action: 'send_mail', ...inSession })
+  await first.service.sessions.reset(named, 'ops', anyone, 'http')
+  t.equal((await first.submit(inSession)).status, 202)
+
+  const second = await restart(t, first, t0 + minute)
+  t.equal((await second.submit(inSession)).status, 202, 'what the rotation ended stays ended')
+  await second.clock.advance(1)
+  t.equal((await second.call('POST', '/whitelist', { action: 'send_mail', ...inSession })).status, 201)
+  t.equal((await second.submit(inSession)).status, 200)
+})
+
+t.test('an entry for all requesters of a session is not good again for one that a rotation took it from', async (t) => {
+  const first = await build(t)
+  const { bot, olga } = await giveKeys(first, { bot: 'agent', olga: 'operator' })
+  const ask = (built: Built) =>
+    withKey(built.call, bot.key)('POST', '/confirm', { action: 'send_mail', description: 'd', ...inSession })
+  await first.clock.advance(hour)
+  t.equal((await olga('POST', '/whitelist', { action: 'send_mail', ...inSession })).status, 201)
+  await first.clock.advance(minute)
+  t.equal((await ask(first)).status, 200)
+  await first.service.sessions.reset(named, 'ops', localOwner, 'local')
+  await first.clock.advance(minute)
+  const { id } = (await ask(first)).body
+  t.equal((await olga('POST', `/confirm/${id}/deny`)).status, 200)
+
+  const second = await restart(t, first, t0 + minute)
+  t.equal((await ask(second)).status, 202)
+  const revoked = (await withKey(second.call, olga.key)('GET', '/audit/events?type=revoked')).body.events
+  t.match(revoked, [{ actor: 'system:clock', data: { action: 'send_mail', session_key: 's-1', uses: 1 } }])
+  t.equal(revoked.length, 1)
+})
+
+t.test('a session that was active ahead of the clock is reset after its time by this clock', async (t) => {
+  const first = await build(t, { rules: idle })
+  await first.clock.advance(24 * hour)
+  await first.submit({ ...inSession, timeout_seconds: 60 })
+
+  await first.stop()
+  const again = { dbPath: first.dbPath, clock: manualClock(t0), newSessionId: counter('later') }
+  const second = await build(t, { rules: idle, ...again })
+  const runNow = async () => (await second.store.sessions.get('', 's-1'))!.run!
+  t.match(await runNow(), { createdAt: t0, lastActiveAt: t0, messages: 1 })
+  await second.clock.advance(hour - 1)
+  t.match(await runNow(), { createdAt: t0, messages: 1 })
+  await second.clock.advance(1)
+  t.match(await runNow(), { createdAt: t0 + hour, messages: 0 })
+})
+
+t.test('so is one whose messages are later than all that is on record', async (t) => {
+  const first = await build(t, { rules: idle })
+  await first.service.sessions.addMessages('s-1', 1, anyone, 'http')
+  await first.clock.advance(hour - 1)
+  await first.service.sessions.addMessages('s-1', 1, anyone, 'http')
+  t.ok((await first.store.events.lastTime()) < t0 + minute, 'which is no event')
+  const second = await restart(t, first, t0 + minute)
+  t.match((await second.store.sessions.get('', 's-1'))!.run, { lastActiveAt: t0 + minute, messages: 2 })
+})
+
+t.test('what is not ahead of the clock stays as it is', async (t) => {
+  const first = await build(t)
+  await deny(first, 6)
+  await first.service.sessions.suspend(named, 'x', 'ops', anyone, 'http')
+  const before = await first.store.sessions.get('', 's-1')
+  await first.clock.advance(hour)
+  await first.submit()
+  const second = await restart(t, first, t0 + minute)
+  t.same(await second.store.sessions.get('', 's-1'), before)
 })

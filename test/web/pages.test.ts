@@ -464,6 +464,20 @@ t.test('where somebody is named for whom it is done, what is whitelisted is so o
   )
 })
 
+t.test('what is odd about a request stands above what it is about, and in the list in a few words', async (t) => {
+  const warned = { ...example(), caution: { failures: 3, repeats: 5 } }
+  const words = wordsOf(render(warned))
+  const denied = '! Warning: In this session, 3 requests in a row were denied or expired.'
+  const insisting = '! Warning: The same action was asked for 5 times in a row, each time with other'
+  for (const sentence of [denied, insisting]) {
+    t.match(words, sentence)
+    t.ok(words.indexOf(sentence) < words.indexOf('Requester'), 'it is read first')
+  }
+  t.match(wordsOf(render(resolved(warned, 'approved', 'ann'))), denied, 'also when it is decided')
+  t.match(wordsOf(listPage(listOf([warned]))), '! 3 denied or expired in a row ! Asked 5 times in a row asked by ')
+  for (const page of [render(example()), listPage(listOf([example()]))]) t.notMatch(page, /class="[^"]*caution/)
+})
+
 t.test('the page says where whoever acts must present the digest', async (t) => {
   t.match(wordsOf(render(example({}, { needsDigest: true }))), 'session. Whoever acts must present it.')
   t.match(wordsOf(render(example({}, { needsDigest: true }))), ', which whoever acts must present.')

@@ -45,6 +45,7 @@ function small(submission = {}, terms = {}): Confirmation {
   const asked = { action: 'send_mail', description: 'Send the newsletter', details, requester: 'agent', sessionKey: '' }
   return example({ ...asked, ...submission }, terms)
 }
+const warned = { ...small({ sessionKey: 'march-campaign' }), caution: { failures: 1000, repeats: 1000 } }
 const openForm = {
   isOpen: true,
   viewer: null,
@@ -73,10 +74,11 @@ const pages: Record<string, string> = {
   ),
   '/last': confirmationPage(pageOf(deploy, { decision: { why: 'You have decided this already.' }, next: 'nothing' })),
   '/open': confirmationPage(pageOf(small(), openForm)),
+  '/warned': confirmationPage(pageOf(warned)),
   '/hostile': confirmationPage(pageOf(hostile, { isOpen: true })),
   '/long': confirmationPage(pageOf(long, { viewer: 'v'.repeat(200) })),
   '/list': listPage(
-    listOf([deploy, { ...hostile, id: 'hostile' }, { ...long, id: 'long' }], {
+    listOf([deploy, { ...hostile, id: 'hostile' }, { ...long, id: 'long' }, { ...warned, id: 'warned' }], {
       ended: [denied, resolved({ ...long, id: 'ended' }, 'expired', 'p'.repeat(300))].map((confirmation) => ({
         confirmation,
         url: '/denied',
@@ -245,6 +247,30 @@ browserTest('a small request and the form for it are one screen and a half of a 
       () => (globalThis as any).document.getElementById('send').getBoundingClientRect().bottom as number,
     )
     t.ok(end <= 1.5 * phone.height, `${name}: ${Math.round(end)} pixels`)
+  }
+})
+
+browserTest('a warning is seen without scrolling, and makes a row of the list little taller', async (t) => {
+  const page = await open(t, '/warned', { viewport: phone })
+  for (const one of await page.locator('.notice.caution p').all()) {
+    const { y, height } = (await one.boundingBox())!
+    t.ok(y + height < phone.height / 2, `it ends at ${Math.round(y + height)} pixels`)
+  }
+  site.pages.set(
+    '/rows',
+    listPage(
+      listOf([
+        { ...warned, id: 'odd' },
+        { ...warned, id: 'usual', caution: null },
+      ]),
+    ),
+  )
+  for (const viewport of [phone, desktop]) {
+    await page.setViewportSize(viewport)
+    await page.goto(`${site.url}/rows`)
+    const height = async (id: string) => (await page.locator(`#item-${id}`).boundingBox())!.height
+    const more = (await height('odd')) - (await height('usual'))
+    t.ok(more <= 2 * 26, `two lines at most: ${more} pixels at ${viewport.width}`)
   }
 })
 

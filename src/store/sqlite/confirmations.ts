@@ -169,16 +169,17 @@ function prepare(db: Database.Database) {
       )
       .pluck(),
     openIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open
-      WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> '' ORDER BY created_at LIMIT ?`),
-    endedIn: rows(`SELECT ${table.columns({ ...inPassing, reason: 'reason' })}
+      WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> ''
+      ORDER BY status <> 'pending', created_at LIMIT ?`),
+    endedIn: rows(`SELECT ${table.columns({ ...inPassing, description: briefly.description, reason: 'reason' })}
       FROM confirmations INDEXED BY confirmations_session_ended
       WHERE share = ? AND session_key = ? AND resolved_at IS NOT NULL AND session_key <> ''
       ORDER BY resolved_at DESC LIMIT ?`),
     holding: db
       .prepare(
         `SELECT 1 FROM confirmations INDEXED BY confirmations_session_open
-        WHERE share = @share AND session_key = @sessionKey AND session_key <> '' AND due_at > @now AND created_at <= @at
-          AND (status = 'pending' OR (execution = 'claimed' AND claimed_at <= @at)) LIMIT 1`,
+        WHERE share = @share AND session_key = @sessionKey AND session_key <> '' AND due_at > @now AND created_at < @at
+          AND (status = 'pending' OR (execution = 'claimed' AND claimed_at < @at)) LIMIT 1`,
       )
       .pluck(),
     lastDenied: rows(`SELECT ${columns} FROM confirmations

@@ -54,3 +54,14 @@ declare namespace Database {
   type RunResult = BetterSqlite3.RunResult
 }
 export default Database
+
+/** Which versions keep the database. */
+export function driverVersions(): { driver: string; sqlite: string } {
+  const { version } = createRequire(import.meta.url)('better-sqlite3/package.json') as { version: string }
+  const db = new Database(':memory:')
+  try {
+    return { driver: version, sqlite: db.prepare('SELECT sqlite_version()').pluck().get() as string }
+  } finally {
+    db.close()
+  }
+}

@@ -16,11 +16,12 @@ import { basename, dirname, join } from 'node:path'
 import Database from './driver.js'
 import type { Key } from '../../access/key.js'
 import type { NewEvent } from '../../audit/event.js'
+import { type Session, unknownSession } from '../../sessions/session.js'
 import { type Copied, copyDatabase, explain, damageOf, type Progress, syncFile } from './backup.js'
 import { isMarked, mark, markerOf, syncFolder } from './marker.js'
 import { applicationId } from './migrations.js'
 import { locate, makeFolder, migrate, takeLock } from './database.js'
-import { events, keys } from '../records.js'
+import { events, keys, sessions } from '../records.js'
 import type { SqlValue } from '../table.js'
 import { lastTime } from './events.js'
 import { openSqliteStore } from './sqlite.js'
@@ -34,6 +35,44 @@ export type KeyEnd = Pick<Key, 'id' | 'expiresAt' | 'revokedAt' | 'replacedBy'>
 /** In these words since the first schema with keys: what is replaced may be of any. */
 const keyEnds = 'SELECT id, expires_at AS expiresAt, revoked_at AS revokedAt, replaced_by AS replacedBy FROM keys'
 
+/** What keeps a session, or a requester over all of theirs, from going on; and how far it had come. */
+export type Stopped = Pick<Session, 'requester' | 'key' | 'run' | 'suspension' | 'streak'>
+
+/** Likewise since the first schema with sessions. */
+const stoppedOnes = `SELECT requester, session_key AS key, run_id AS id, run_created_at AS createdAt,
+  last_active_at AS lastActiveAt, messages, submissions, suspended_at AS suspendedAt, suspended_by AS suspendedBy,
+  suspended_reason AS suspendedReason, failures, steps, stepped_at AS steppedAt, waits_until AS waitsUntil
+  FROM sessions WHERE suspended_at IS NOT NULL OR failures > 0`
+
+interface StoppedRow {
+  requester: string
+  key: string
+  id: string | null
+  createdAt: number
+  lastActiveAt: number
+  messages: number
+  submissions: number
+  suspendedAt: number | null
+  suspendedBy: string
+  suspendedReason: string | null
+  failures: number
+  steps: number
+  steppedAt: number
+  waitsUntil: number
+}
+
+function readStopped(row: StoppedRow): Stopped {
+  const { requester, key, id, createdAt, lastActiveAt, messages, submissions } = row
+  const { suspendedAt: at, suspendedBy: by, suspendedReason: reason, failures, steps, steppedAt, waitsUntil } = row
+  return {
+    requester,
+    key,
+    run: id === null ? null : { id, createdAt, lastActiveAt, messages, submissions },
+    suspension: at === null ? null : { at, by, reason },
+    streak: { failures, steps, steppedAt, waitsUntil },
+  }
+}
+
 /** What is known of the database that is replaced. */
 export interface Replaced {
   /** Null where that cannot be told: it is damaged or gone, or what is there is not what was there. */
@@ -44,6 +83,8 @@ export interface Replaced {
   lastTime: number
   /** There were keys, or may have been. */
   hadKeys: boolean
+  /** None where that cannot be told. */
+  sessions: Stopped[]
 }
 
 /** How much of it there is to end. */
@@ -55,6 +96,12 @@ export interface Found {
   unsent: number
 }
 
+/** How much of it goes on that the backup knows nothing of. */
+export interface Kept {
+  suspended: number
+  streaks: number
+}
+
 /** The backup as it will take the place. */
 export interface Copy {
   /** The number of the backup's last event. */
@@ -62,9 +109,10 @@ export interface Copy {
   keys: Key[]
   /**
    * Puts the event on record, with a number above all that the replaced database had, and ends what has no events of its
-   * own: links, and messages that were still to be sent. (Callbacks that say no are sent: they make nobody act.)
+   * own: links, and messages that were still to be sent. (Callbacks that say no are sent: they make nobody act.) Streaks of
+   * the replaced database go on where they are longer.
    */
-  begin(describe: (found: Found) => NewEvent): Found
+  begin(describe: (found: Found & Kept) => NewEvent): Found & Kept
   /** For everything else that has to end. */
   open(): Store
 }
@@ -98,7 +146,7 @@ export async function restoreDatabase(
     const copied = await copyDatabase(backup, ready, progress)
     const known = Math.max(copied.lastSeq, seen)
     const nextSeq = replaced.lastSeq === null ? known + safeStep : known + 1
-    await settle(prepare(ready, copied.lastSeq, nextSeq), replaced)
+    await settle(prepare(ready, copied.lastSeq, nextSeq, replaced.sessions), replaced)
     syncFile(ready)
     // Before the keys are in place, or gone.
     if (replaced.hadKeys || isMarked(ready)) mark(file)
@@ -129,7 +177,8 @@ function placeOf(path: string): string {
 /** What the database can still tell; `seen`: the last number found in it, be there others or not. Another program's is refused. */
 function look(file: string): Replaced & { seen: number } {
   const isThere = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0
-  const unknown = { keys: null, lastSeq: null, seen: 0, lastTime: 0, hadKeys: isThere || isMarked(file) }
+  const none = { keys: null, lastSeq: null, seen: 0, lastTime: 0, sessions: [] }
+  const unknown = { ...none, hadKeys: isThere || isMarked(file) }
   if (!isThere) return unknown
   let db: Database.Database | undefined
   try {
@@ -148,7 +197,8 @@ function look(file: string): Replaced & { seen: number } {
     const lastSeq = value('SELECT coalesce(max(seq), 0) FROM events')
     // There were keys, and these are not they: what is there was begun anew, or has lost its log.
     if (keys.length === 0 && isMarked(file)) return { ...unknown, seen: lastSeq }
-    return { keys, lastSeq, seen: lastSeq, lastTime: value(lastTime), hadKeys: keys.length > 0 }
+    const sessions = tables.includes('sessions') ? (db.prepare(stoppedOnes).all() as StoppedRow[]).map(readStopped) : []
+    return { keys, lastSeq, seen: lastSeq, lastTime: value(lastTime), hadKeys: keys.length > 0, sessions }
   } catch (error) {
     if (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT|IOERR|ERROR)/.test(error.code)) return unknown
     throw error
@@ -157,7 +207,7 @@ function look(file: string): Replaced & { seen: number } {
   }
 }
 
-function prepare(ready: string, lastSeq: number, nextSeq: number): Copy {
+function prepare(ready: string, lastSeq: number, nextSeq: number, stopped: Stopped[]): Copy {
   const using = <T>(use: (db: Database.Database) => T): T => {
     const db = new Database(ready)
     try {
@@ -170,7 +220,7 @@ function prepare(ready: string, lastSeq: number, nextSeq: number): Copy {
   return {
     lastSeq,
     keys: using(readKeys),
-    begin: (describe) => using((db) => db.transaction(() => begin(db, nextSeq, describe))()),
+    begin: (describe) => using((db) => db.transaction(() => begin(db, nextSeq, stopped, describe))()),
     open: () => openSqliteStore(ready, onThisThread),
   }
 }
@@ -180,16 +230,22 @@ function readKeys(db: Database.Database): Key[] {
   return (rows as SqlValue[][]).map((row) => keys.read(row))
 }
 
-function begin(db: Database.Database, seq: number, describe: (found: Found) => NewEvent): Found {
+function begin(
+  db: Database.Database,
+  seq: number,
+  stopped: Stopped[],
+  describe: (found: Found & Kept) => NewEvent,
+): Found & Kept {
   const count = (sql: string) => db.prepare(`SELECT count(*) FROM ${sql}`).pluck().get() as number
   const unsent = `next_at IS NOT NULL AND (channel <> 'callback' OR confirmation_id IN
     (SELECT id FROM confirmations WHERE status IN ('approved', 'auto_approved')))`
-  const found: Found = {
+  const found: Found & Kept = {
     pending: count("confirmations WHERE status = 'pending'"),
     unclaimed: count("confirmations WHERE execution = 'unclaimed'"),
     grants: count('grants WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)'),
     links: count('links WHERE used_at IS NULL'),
     unsent: count(`deliveries WHERE channel <> 'log' AND ${unsent}`),
+    ...keepStreaks(db, stopped),
   }
   const event = describe(found)
   db.prepare(events.insert).run(events.insertValues(event), seq)
@@ -200,6 +256,22 @@ function begin(db: Database.Database, seq: number, describe: (found: Found) => N
   ).run(event.at)
   db.exec('DELETE FROM sign_ins; DELETE FROM sign_in_links')
   return found
+}
+
+function keepStreaks(db: Database.Database, stopped: Stopped[]): Kept {
+  const longer =
+    db.prepare(`${sessions.insert} ON CONFLICT (requester, session_key) DO UPDATE SET version = version + 1,
+    failures = excluded.failures, steps = excluded.steps, stepped_at = excluded.stepped_at,
+    waits_until = max(waits_until, excluded.waits_until) WHERE excluded.failures > failures`)
+  const isSuspended = db.prepare(`SELECT 1 FROM sessions WHERE ${sessions.whereKey} AND suspended_at IS NOT NULL`)
+  const kept: Kept = { suspended: 0, streaks: 0 }
+  for (const { requester, key, suspension, streak } of stopped) {
+    if (suspension !== null && isSuspended.get(requester, key) === undefined) kept.suspended += 1
+    if (streak.failures === 0) continue
+    const record: Session = { ...unknownSession(requester, key), version: 1, streak }
+    kept.streaks += longer.run(sessions.insertValues(record)).changes
+  }
+  return kept
 }
 
 /**

@@ -10,13 +10,16 @@ import { type AssertKnown, read } from './reading.js'
 /** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
 const maxRowsRead = 2000
 
+/** The most that is counted: counting takes as long as there are rows. */
+const maxCounted = 10_000
+
 /** What stands for a session among the records that may be in doubt. No name holds a NUL. */
 export function sessionName(requester: string, key: string): string {
   return `session ${requester}\0${key}`
 }
 
 type Place = Pick<Session, 'requester' | 'key'>
-type Reading = Omit<Sessions, 'count' | 'setReset' | 'collect'>
+type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset' | 'collect'>
 
 export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
   const rows = (text: string) => db.prepare(text).raw()
@@ -28,12 +31,18 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
   const after = (condition: string) =>
     rows(`SELECT ${columns} FROM sessions WHERE ${condition} AND (requester, session_key) > (?, ?)
       ORDER BY requester, session_key LIMIT ?`)
+  const counted = (condition: string) =>
+    `SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${condition} AND last_active_at >= 0 LIMIT ${maxCounted})`
   const sql = {
     get: rows(`SELECT ${columns} FROM sessions WHERE ${table.whereKey}`),
-    ofKey: rows(`SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`),
+    ofKey: rows(
+      `SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`,
+    ),
     all: listed('run_id IS NOT NULL'),
     own: listed('requester = @requester AND run_id IS NOT NULL'),
     suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL'),
+    countRuns: db.prepare(`SELECT (${counted('run_id IS NOT NULL')}) AS "all",
+      (${counted('suspended_at IS NOT NULL')}) AS suspended`),
     past: rows(`SELECT ${runs.columns()} FROM session_runs WHERE requester = ? AND session_key = ?
       ORDER BY ended_at DESC LIMIT ?`),
     pastRun: rows(`SELECT ${runs.columns()} FROM session_runs WHERE ${runs.whereKey}`),
@@ -64,7 +73,9 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
       const items: Session[] = []
       let place: Cursor | null = null
       let count = 0
-      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<[...Cursor, ...SqlValue[]]>) {
+      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<
+        [...Cursor, ...SqlValue[]]
+      >) {
         if (items.length === limit || count === maxRowsRead) return { items, next: place }
         const session = table.read(row, 2)
         if (matches(session, row[2 + platformAt] as string | null, filter)) items.push(session)
@@ -74,6 +85,7 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
       return { items, next: null }
     }),
 
+    countRuns: read(() => sql.countRuns.get() as Record<'all' | 'suspended', number>),
     past: read((requester: string, key: string, limit: number) =>
       (sql.past.all(requester, key, limit) as SqlValue[][]).map((row): PastRun => runs.read(row)),
     ),
@@ -133,7 +145,9 @@ export type ResetRow = [resetAt: number | null, requester: string, sessionKey: s
 
 /** For the writer, inside a transaction. */
 export function countRuns(db: Database.Database) {
-  const standing = db.prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?').raw()
+  const standing = db
+    .prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?')
+    .raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
     last_active_at = max(last_active_at, ?) WHERE requester = ? AND session_key = ?`)
   // By itself, and only where it has to be sooner: an index that is written each time costs as much as the row. Whoever looks
@@ -150,6 +164,12 @@ export function countRuns(db: Database.Database) {
     .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND waits_until > ?')
     .pluck()
   const reset = db.prepare('UPDATE sessions SET reset_at = ? WHERE requester = ? AND session_key = ? AND version = ?')
+  const setBack = db.prepare(`UPDATE sessions SET version = version + 1,
+    run_created_at = min(run_created_at, @now), last_active_at = min(last_active_at, @now),
+    trusted_from = min(trusted_from, @now), due_at = min(due_at, @now),
+    rotated_at = min(rotated_at, @now), suspended_at = min(suspended_at, @now),
+    waits_until = waits_until - max(0, stepped_at - @now), stepped_at = min(stepped_at, @now)
+    WHERE max(coalesce(last_active_at, 0), trusted_from, coalesce(due_at, 0), coalesce(suspended_at, 0), stepped_at) > @now`)
   const back = db.prepare('DELETE FROM session_runs WHERE id = ?')
   const isThere = db.prepare('SELECT 1 FROM session_runs WHERE id = ?').pluck()
   const find = (requester: string, sessionKey: string) =>
@@ -172,15 +192,18 @@ export function countRuns(db: Database.Database) {
     isWaiting: (requester: string, sessionKey: string, now: number) =>
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
-    count([requester, sessionKey, , , messages, submissions, at, resetAt, asks]: PackedCounting): number {
+    count([requester, sessionKey, , below, messages, submissions, at, resetAt, asks]: PackedCounting): number {
+      const total = find(requester, sessionKey)![1] + messages
       add.run(messages, submissions, at, requester, sessionKey)
-      due.run({ resetAt, requester, sessionKey })
+      // What is full is due at once.
+      due.run({ resetAt: total >= below ? at : resetAt, requester, sessionKey })
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
-      return find(requester, sessionKey)![1]
+      return total
     },
     setReset(all: ResetRow[]): void {
       for (const values of all) reset.run(...values)
     },
+    setBack: (now: number) => void setBack.run({ now }),
     isPast: (id: string) => isThere.get(id) !== undefined,
     bringBack: (id: string) => void back.run(id),
   }

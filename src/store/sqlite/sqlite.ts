@@ -238,10 +238,11 @@ export function openSqliteStore(
         const [row] = await run(['count', packCounting(counting)])
         return (row?.[0] as number | undefined) ?? null
       },
+      async setBack(now) {
+        await run(['set_back', now])
+      },
       async setReset(all) {
-        const rows = all.map(
-          ({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version],
-        )
+        const rows = all.map(({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version])
         await run(['set_reset', rows])
       },
       async collect(runs) {

@@ -51,6 +51,7 @@ export type Task =
   | ['key_uses', values: SqlValue[][]]
   | ['count', counting: PackedCounting]
   | ['set_reset', all: ResetRow[]]
+  | ['set_back', now: number]
   | ['collect', runs: PackedRun[]]
 
 /**
@@ -278,6 +279,9 @@ export function openWriter(file: string): Writer {
         return { rows: sessions.holds(task[1]) ? [[sessions.count(task[1])]] : [] }
       case 'set_reset':
         sessions.setReset(task[1])
+        return { rows: [] }
+      case 'set_back':
+        sessions.setBack(task[1])
         return { rows: [] }
       case 'collect':
         return { rows: collect(task[1], now).map((place) => [place]) }

@@ -137,6 +137,20 @@ t.test('a link shows what is asked and decides nothing by being looked at, howev
   t.match(await browse(built).send(link, { verdict: 'deny' }), { status: 303 }, 'and it is still good')
 })
 
+t.test('whoever decides sees what is odd about it: by the link, signed in, and in the list', async (t) => {
+  const { bot, olga, telegram, ...built } = await linked(t)
+  const ask = async () => (await bot('POST', '/confirm', { ...asked, session_key: 's-1' })).body.id as string
+  for (let count = 0; count < 3; count++) await olga('POST', `/confirm/${await ask()}/deny`)
+  const id = await ask()
+  await until(() => telegram.messages.at(-1)!.text.includes(id))
+  const sentence = 'In this session, 3 requests in a row were denied or expired.'
+  t.match((await browse(built).get(linkIn(telegram))).body, sentence)
+  const { get, signIn } = browse(built)
+  await signIn(olga)
+  t.match((await get(`/view/${id}`)).body, sentence)
+  t.match((await get('/')).body, '3 denied or expired in a row')
+})
+
 t.test('sent from its own page it decides once, as the person it was made for', async (t) => {
   const { link, status, history, id, audrey, ...built } = await linked(t)
   const browser = browse(built)

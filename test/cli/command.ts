@@ -1,0 +1,27 @@
+// A command on a database, carried out as the program would.
+import { carryOut } from '../../src/cli/dispatch.js'
+import { readInvocation } from '../../src/invocation.js'
+
+/** Carries out a command on a database as the program would, without the time that a process takes to start. */
+export async function command(dbPath: string, ...words: string[]) {
+  let [stdout, stderr] = ['', '']
+  const output = {
+    print: (text: string) => void (stdout += `${text.trimEnd()}\n`),
+    tell: (text: string) => void (stderr += `${text}\n`),
+  }
+  try {
+    const invocation = readInvocation(['--db-path', dbPath, ...words], {})
+    if (invocation.command !== 'carry-out') throw new Error('no command')
+    return { code: await carryOut(invocation.given, invocation.config, output), stdout, stderr }
+  } catch (error) {
+    const { name, message } = error as Error
+    const codes: Partial<Record<string, number>> = {
+      ConfigProblems: 2,
+      CommandRefused: 1,
+      StoreRefused: 1,
+      RulesRefused: 1,
+    }
+    if (codes[name] === undefined) throw error
+    return { code: codes[name], stdout, stderr: `${stderr}${message}\n` }
+  }
+}
