@@ -158,12 +158,10 @@ export function createCollector(desk: Desk, clock: Clock, everyMs: number | null
       progress = { planned: total, gone: 0 }
       for await (const { doomed } of walk(settings, now)) {
         for (let from = 0; from < doomed.length; from += atOnce) {
-          const found = noneByRule()
-          const some = doomed.slice(from, from + atOnce)
-          const rules = new Map(some.map(({ run, rule }) => [run, rule]))
-          const open = some.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
+          const some = await unkept(doomed.slice(from, from + atOnce), now)
+          if (some.length === 0) continue
           const began = performance.now()
-          for (const run of await store.sessions.collect(open.map(({ run }) => run))) gone[rules.get(run)!] += 1
+          await removeSome(some, planned, gone)
           progress.gone = sumOf(gone)
           if (progress.gone === total || isStopped) return
           await pause(pausePart * (performance.now() - began))
@@ -172,6 +170,13 @@ export function createCollector(desk: Desk, clock: Clock, everyMs: number | null
     } finally {
       progress = null
     }
+  }
+
+  async function removeSome(some: Doomed[], planned: ByRule, gone: ByRule): Promise<void> {
+    const found = noneByRule()
+    const allowed = some.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
+    const rules = new Map(allowed.map(({ run, rule }) => [run, rule]))
+    for (const run of await store.sessions.collect([...rules.keys()])) gone[rules.get(run)!] += 1
   }
 
   return {
