@@ -135,7 +135,7 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     const seen = see(found, now)
     const [grants, open, outcomes, past, all] = await Promise.all([
       store.grants.ofSession(key, now, maxSessionGrants),
-      store.confirmations.openIn(requester, key, maxPending),
+      store.confirmations.pendingIn(requester, key, maxPending),
       store.confirmations.endedIn(requester, key, maxOutcomes),
       store.sessions.past(requester, key, maxPast),
       store.sessions.get(requester, ''),

@@ -308,8 +308,8 @@ export interface Confirmations {
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>
-  /** What is pending in a session, then what is approved and may still be acted on; without what may be large. */
-  openIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
+  /** What is pending in a session, the oldest first; without what may be large. */
+  pendingIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
   /** The last that ended in a session, the latest first; without details, and long descriptions are empty. */
   endedIn(share: string, sessionKey: string, limit: number): Promise<Resolved[]>
   /** Whether one of the session was pending or claimed before `at` and is so still at `now`. */
