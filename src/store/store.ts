@@ -73,8 +73,10 @@ export type Requirement =
 export interface Counting {
   requester: string
   sessionKey: string
-  /** Of messages; what has as many is due. */
+  /** The run has fewer messages than this before. */
   below: number
+  /** What has as many is due; 0: no limit. */
+  max: number
   messages: number
   submissions: number
   at: number

@@ -126,6 +126,7 @@ export type PackedCounting = [
   sessionKey: string,
   version: number | null,
   below: number,
+  max: number,
   messages: number,
   submissions: number,
   at: number,
@@ -134,9 +135,9 @@ export type PackedCounting = [
 ]
 
 export function packCounting(counting: Counting & { version: number | null }): PackedCounting {
-  const { requester, sessionKey, version, below, messages, submissions, at, resetAt, asks } = counting
+  const { requester, sessionKey, version, below, max, messages, submissions, at, resetAt, asks } = counting
   const packed = asks.map(({ action, digest }): [string, string] => [action, digest])
-  return [requester, sessionKey, version, below, messages, submissions, at, resetAt, packed]
+  return [requester, sessionKey, version, below, max, messages, submissions, at, resetAt, packed]
 }
 
 export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
@@ -186,10 +187,10 @@ export function countRuns(db: Database.Database) {
     isWaiting: (requester: string, sessionKey: string, now: number) =>
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
-    count([requester, sessionKey, , below, messages, submissions, at, resetAt, asks]: PackedCounting): number {
+    count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
       const total = find(requester, sessionKey)![1] + messages
       // What is full is due at once.
-      add.run(messages, submissions, at, total >= below ? at : resetAt, requester, sessionKey)
+      add.run(messages, submissions, at, max > 0 && total >= max ? at : resetAt, requester, sessionKey)
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
       return total
     },
