@@ -10,9 +10,27 @@ export interface LoadResult {
   p99Ms: number
 }
 
-export async function runLoad(port: number, connections: number, seconds: number, body: string): Promise<LoadResult> {
-  const request = httpRequest('POST', '/confirm', body)
-  const end = performance.now() + seconds * 1000
+export interface Load {
+  port: number
+  connections: number
+  seconds: number
+  body: string
+  /** Each request has a number below this in the place of # in the body. */
+  below?: number
+}
+
+/** Until its time is over, or it is told to stop. */
+export async function runLoad(
+  { port, connections, seconds, body, below }: Load,
+  stop?: Promise<unknown>,
+): Promise<LoadResult> {
+  const fixed = httpRequest('POST', '/confirm', body)
+  const makeRequest = () =>
+    below === undefined
+      ? fixed
+      : httpRequest('POST', '/confirm', body.replace('#', String(Math.floor(Math.random() * below))))
+  let end = performance.now() + seconds * 1000
+  void stop?.then(() => (end = 0))
   const latencies: number[] = []
   let refused = 0
 
@@ -21,7 +39,7 @@ export async function runLoad(port: number, connections: number, seconds: number
     const next = () => {
       sent = performance.now()
       if (sent > end) socket.destroy()
-      else socket.write(request)
+      else socket.write(makeRequest())
     }
     const socket = await open(port, ({ status, at }) => {
       if (status === 202) latencies.push(at - sent)
@@ -48,8 +66,9 @@ export async function runLoad(port: number, connections: number, seconds: number
 }
 
 if (process.send !== undefined) {
-  process.once('message', (job: { port: number; connections: number; seconds: number; body: string }) => {
-    void runLoad(job.port, job.connections, job.seconds, job.body).then((result) => {
+  process.once('message', (load: Load) => {
+    const stop = new Promise((resolve) => process.once('message', resolve))
+    void runLoad(load, stop).then((result) => {
       process.send!(result)
       process.disconnect()
     })

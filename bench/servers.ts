@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 
-export const ports = { bare: 6190, holdpoint: 6191 }
-export type Name = keyof typeof ports
+export const ports = { bare: 6190, holdpoint: 6191, other: 6192 }
+export type Name = 'bare' | 'holdpoint'
 export const names: readonly Name[] = ['bare', 'holdpoint']
 
 /** A built file, seen from dist/bench. */
@@ -14,12 +14,12 @@ export function startBare(file: string): ChildProcess {
   return spawn(process.execPath, [here(file), String(ports.bare)], { stdio: 'inherit' })
 }
 
-export function startHoldpoint(dbPath: string): ChildProcess {
+export function startHoldpoint(dbPath: string, port = ports.holdpoint, more: string[] = []): ChildProcess {
   return spawn(
     process.execPath,
     [
-      ...[here('../src/server.js'), '--db-path', dbPath, '--port', String(ports.holdpoint), '--web-port', 'off'],
-      ...['--rate-limit', '1000000000', '--flood-limit', '0'],
+      ...[here('../src/server.js'), '--db-path', dbPath, '--port', String(port), '--web-port', 'off'],
+      ...['--rate-limit', '1000000000', '--flood-limit', '0', ...more],
     ],
     // The default log level, as in production: a line for every submission and, without a chat, a warning.
     { stdio: ['ignore', 'ignore', 'inherit'] },

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from '../src/store/sqlite/driver.js'
-import type { LoadResult } from './load.js'
+import type { Load, LoadResult } from './load.js'
 import { quantile } from './numbers.js'
 import { end, here, listening, type Name, names, ports, startBare, startHoldpoint } from './servers.js'
 
@@ -69,7 +69,7 @@ async function measure(port: number, connections: number, duration: number): Pro
     child.once('message', (message) => resolve(message as LoadResult))
     child.once('exit', () => reject(new Error('the load ended without a result')))
   })
-  child.send({ port, connections, seconds: duration, body })
+  child.send({ port, connections, seconds: duration, body } satisfies Load)
   const answer = await result
   if (answer.refused > 0) throw new Error(`${answer.refused} requests were not answered with 202`)
   return answer

@@ -48,6 +48,7 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
+import { sessionGcRoutes } from './routes/session-gc.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
 import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
@@ -133,6 +134,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     chance,
     rules,
     timeZone,
+    collectEveryMs: config.sessionGcHours === 0 ? null : config.sessionGcHours * 3_600_000,
     rateLimit: { max: config.rateLimit, windowMs: config.rateWindow * 1000 },
     openLimit: config.openLimit,
     diskLimitBytes: config.diskLimit * 1024 * 1024,
@@ -216,6 +218,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   whitelistRoutes(app, service, cursors)
   sessionRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
+  sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })

@@ -132,6 +132,25 @@ export const commands = {
     settings: ['dbPath', 'policy'],
     example: 'sessions switch release --to 019b7765-1c7f-7b14-8f0e-2a51c6f6d1e3',
   },
+  'sessions gc': {
+    help: 'remove sessions that nobody needs: empty ones, and short ones that were not active for long',
+    options: {
+      'empty-hours': {
+        takes: 'HOURS',
+        help: 'without any message, and begun and last active so long ago (default 24)',
+      },
+      'trivial-max': { takes: 'N', help: 'with at most so many messages ... (default 5)' },
+      'trivial-days': { takes: 'DAYS', help: '... and last active so long ago (default 7)' },
+      'max-age-days': { takes: 'DAYS', help: 'last active so long ago, whatever it has (default off)' },
+      source: { takes: 'PLATFORM', help: 'of this platform alone' },
+      'dry-run': { takes: '', help: 'only show what would go' },
+      json,
+      yes: { takes: '', help: 'do not ask first' },
+    },
+    more: `Each session id is judged by itself, those that were rotated away, too. Age is counted from the last activity. One stays that was used in the last hour, has something pending, claimed or still to be claimed, is suspended or due, or has a whitelist entry that stands. No request and no event is ever removed, and no streak of denials forgotten. ${reach}`,
+    settings: ['dbPath'],
+    example: 'sessions gc --source telegram --dry-run',
+  },
   'policy check': {
     argument: 'FILE',
     help: 'say everything that is wrong with a file of rules',
@@ -405,7 +424,7 @@ const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, s
 
 /** Whether it takes no value. */
 function isSwitch(name: string): boolean {
-  return ['help', 'version', 'json', 'suspended', 'text'].includes(name)
+  return ['help', 'version', 'json', 'suspended', 'text', 'dry-run', 'yes'].includes(name)
 }
 
 /** Sessions from before there was a key have no requester. */

@@ -109,14 +109,17 @@ const usualFacts = ['action', 'name', 'role', 'code', 'execution', 'reason', 'al
 /** Which session it is about, and how many of its requests in a row were denied or expired. */
 const sessionFacts = [...usualFacts, 'session_key', 'requester', 'failures']
 
-function isAboutSession({ type }: AuditEvent): boolean {
-  return type.startsWith('session_') || type === 'requester_paused'
+const collectFacts = ['empty', 'trivial', 'aged', 'corrects']
+
+function factNames({ type }: AuditEvent): string[] {
+  if (type === 'sessions_collected') return collectFacts
+  return type.startsWith('session_') || type === 'requester_paused' ? sessionFacts : usualFacts
 }
 
 /** Of what an event says, as much as fits on a line: agents and people wrote it. */
 function factsOf(event: AuditEvent): Record<string, string | number> {
   const facts: Record<string, string | number> = {}
-  for (const name of isAboutSession(event) ? sessionFacts : usualFacts) {
+  for (const name of factNames(event)) {
     const value = (event.data as Partial<Record<string, unknown>>)[name]
     if (typeof value === 'number') facts[name] = value
     if (typeof value === 'string' && value !== '') facts[name] = short(value)

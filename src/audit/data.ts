@@ -3,6 +3,7 @@ import type { Role } from '../access/role.js'
 import type { raw } from '../core/json.js'
 import type { AlarmKind, DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
 import type { RefusalCode } from '../core/refusal.js'
+import type { ByRule } from '../sessions/collect.js'
 import type { RotationReason } from '../sessions/session.js'
 
 type Json = ReturnType<typeof raw>
@@ -161,6 +162,16 @@ export interface EventData {
   session_warned: SessionFacts & { failures: number }
   session_paused: SessionFacts & { failures: number; waits_until: number; grants: EndedGrant[] }
   requester_paused: { requester: string; failures: number; waits_until: number }
+  /** By which settings. Of those that `corrects` names, so many went. */
+  sessions_collected: ByRule & {
+    total: number
+    empty_hours: number
+    trivial_max: number
+    trivial_days: number
+    max_age_days: number | null
+    source: string | null
+    corrects?: number
+  }
   rules_loaded: { rules: number; sha256: string }
   restored: {
     backup_last_seq: number

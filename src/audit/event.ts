@@ -21,6 +21,7 @@ import {
 } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
+import { type ByRule, type CollectSettings, sumOf } from '../sessions/collect.js'
 import type { Due, Run, Session } from '../sessions/session.js'
 import type { Grant } from '../whitelist/grant.js'
 import type { AboutAlarm, Attempted, EventData, SessionFacts } from './data.js'
@@ -60,6 +61,8 @@ export const events = {
   session_warned: 'So many requests of a session in a row were denied or expired that it is warned.',
   session_paused: 'The same, but its whitelist entries ended and it has to wait.',
   requester_paused: 'The same over all sessions of a requester, which has to wait.',
+  sessions_collected:
+    'So many sessions that nobody needs are removed, by each rule. If fewer went, another says so: its `corrects` is the number of this one.',
   rules_loaded: 'The rules were read; the data have the hash of the file.',
   restored: 'A backup took the place of the database. The events after it say what that ended.',
 } as const satisfies Record<keyof EventData, string>
@@ -413,6 +416,26 @@ function sessionEnd({ streak }: Session, { messages, submissions }: Run, { reaso
 
 function endedGrant({ id, action, uses }: Grant) {
   return { id, action, uses }
+}
+
+/** `corrects` is the number of the event that said how many were to go, where fewer went. */
+export function sessionsCollected(
+  byRule: ByRule,
+  { emptyHours, trivialMax, trivialDays, maxAgeDays, platform }: CollectSettings,
+  signature: Signature,
+  corrects: number | null = null,
+): NewEvent {
+  const data = {
+    ...byRule,
+    total: sumOf(byRule),
+    empty_hours: emptyHours,
+    trivial_max: trivialMax,
+    trivial_days: trivialDays,
+    max_age_days: maxAgeDays,
+    source: platform,
+    ...(corrects === null ? {} : { corrects }),
+  }
+  return { type: 'sessions_collected', ...signature, confirmationId: null, data }
 }
 
 export function rulesLoaded(at: number, data: EventData['rules_loaded']): NewEvent {

@@ -54,6 +54,7 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'sessions suspend': suspendSession,
   'sessions resume': resumeSession,
   'sessions switch': switchSession,
+  'sessions gc': async (context) => (await import('./collect-command.js')).collectSessions(context),
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)
     output.print(text)

@@ -118,7 +118,7 @@ function readNewKey(options: Options) {
 }
 
 /** What each of these reads. All that is wrong with them is said at once. */
-function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
+export function readAll<T extends Record<string, () => unknown>>(reads: T): { [K in keyof T]: ReturnType<T[K]> } {
   const problems: string[] = []
   const entries = Object.entries(reads).map(([name, read]) => {
     try {

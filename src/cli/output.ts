@@ -1,4 +1,5 @@
 // Where a command's words go, and the error that ends one.
+import { createInterface } from 'node:readline'
 
 /** The command cannot be carried out; the message says why. */
 export class CommandRefused extends Error {
@@ -26,6 +27,8 @@ export interface Output {
   draw?(picture: string): void
   /** What is true for a moment, on a terminal alone. */
   show?(text: string): void
+  /** The answer of whoever sits at the terminal; empty where they give none. */
+  ask?(question: string): Promise<string>
 }
 
 export const standardOutput: Output = {
@@ -35,4 +38,15 @@ export const standardOutput: Output = {
     ? { draw: (picture: string) => void process.stderr.write(`${picture}\n`) }
     : {}),
   ...(process.stderr.isTTY ? { show: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
+  ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
+}
+
+function askAtTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  return new Promise<string>((resolve) => {
+    lines.question(question, resolve)
+    // Ctrl-C and Ctrl-D are a no.
+    lines.once('SIGINT', () => lines.close())
+    lines.once('close', () => resolve(''))
+  }).finally(() => lines.close())
 }

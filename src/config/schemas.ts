@@ -53,6 +53,7 @@ export const schemas = {
     .refine(isTop, 'must end with the host or port: no path, user or query')
     .refine((url) => url.length <= 200, 'must have at most 200 characters'),
   dbPath: text,
+  sessionGcHours: whole(0, 8760),
   auth: z.enum(['auto', 'keys'], { error: 'must be auto or keys' }),
   policy: text,
   rateLimit: whole(1, 1_000_000_000),

@@ -64,6 +64,14 @@ export const settings = {
     takes: 'FILE',
     help: 'SQLite database, on a local disk; without it, confirmation_audit.db in the folder HERMES_HOME, which is ~/.hermes unless it is set',
   },
+  sessionGcHours: {
+    group: keeping,
+    flag: 'session-gc-hours',
+    env: 'CONFIRMATION_SESSION_GC_HOURS',
+    takes: 'HOURS',
+    help: 'how often sessions that nobody needs are removed, at the start and then every so many hours, as sessions gc does it without options; 0: never',
+    default: 0,
+  },
   auth: {
     group: deciding,
     flag: 'auth',

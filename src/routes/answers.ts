@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
 import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
 import { shareNames } from '../policy/share.js'
+import { collectRules } from '../sessions/collect.js'
 import { chatTypes } from '../sessions/key.js'
 import { rotationReasons } from '../sessions/session.js'
 import { extrasOf, type ProblemCode, problemCodes, problems } from './errors.js'
@@ -551,6 +552,51 @@ export const personList = z
   .object({ count, people: z.array(person) })
   .meta({ id: 'PersonList', description: 'Everyone who ever had a key or is known by a chat.' })
 
+const collectRule = z.enum(collectRules).meta({
+  id: 'CollectRule',
+  description: 'Why a session goes: it is `empty`, it is `trivial`, or it `aged`. The first that fits is the one.',
+})
+const byRule = z
+  .object({ empty: z.int(), trivial: z.int(), aged: z.int() })
+  .meta({ id: 'ByRule', description: 'How many by each rule.' })
+
+const doomedSession = z
+  .object({
+    id: z.string().meta({ description: 'The session id.' }),
+    session_key: z.string(),
+    requester: z.string().meta({ description: 'Empty: from open mode.' }),
+    platform: z.string().nullable(),
+    is_current: z.boolean().meta({ description: 'Whether the session goes on with it; else it was rotated away.' }),
+    rule: collectRule,
+    messages: z.int(),
+    created_at: epoch,
+    created_at_iso: isoTime,
+    last_active_at: epoch,
+    last_active_at_iso: isoTime,
+  })
+  .meta({ id: 'DoomedSession', description: 'A session id that would go.' })
+
+export const collected = z
+  .object({
+    dry_run: z.boolean(),
+    total: z.int().nullable().meta({ description: 'How many went, or would; null on further pages.' }),
+    by_rule: byRule.nullable(),
+    sessions: z.array(doomedSession).optional().meta({ description: 'What would go, if that was the question.' }),
+    next_cursor: cursor.optional(),
+  })
+  .meta({ id: 'Collected', description: 'What went, or what would go.' })
+
+export const collecting = z
+  .object({
+    under_way: z
+      .object({ planned: z.int(), gone: z.int() })
+      .nullable()
+      .meta({ description: 'How many are to go, and how many have gone; null: none is being removed.' }),
+  })
+  .meta({ id: 'Collecting', description: 'How far it is.' })
+
+export type Collected = z.output<typeof collected>
+export type Collecting = z.output<typeof collecting>
 export type MadeKey = z.output<typeof madeKey>
 export type SignInLink = z.output<typeof signInLink>
 export type KeyList = z.output<typeof keyList>

@@ -10,6 +10,9 @@ export interface Cursors {
   write(place: Cursor | null, listing: string, caller: Caller): string | null
   /** Throws a problem for what is not one of these. */
   read(text: string | undefined, listing: string, caller: Caller): Cursor | null
+  /** The same for a place that is more than two numbers: any JSON, which is read as it was written. */
+  writeJson(place: unknown, listing: string, caller: Caller): string | null
+  readJson(text: string | undefined, listing: string, caller: Caller): unknown
 }
 
 const cipher = 'aes-256-gcm'
@@ -20,31 +23,46 @@ export function createCursors(secret: string): Cursors {
   const key = Buffer.from(secret, 'hex')
   const scope = (listing: string, caller: Caller) => Buffer.from(`${listing}\0${nameOf(caller) ?? ''}`)
 
+  function seal(plain: Buffer, listing: string, caller: Caller): string {
+    const nonce = randomBytes(size.nonce)
+    const sealing = createCipheriv(cipher, key, nonce).setAAD(scope(listing, caller))
+    return Buffer.concat([nonce, sealing.update(plain), sealing.final(), sealing.getAuthTag()]).toString('base64url')
+  }
+
+  function open(text: string, listing: string, caller: Caller): Buffer {
+    const bytes = Buffer.from(String(text), 'base64url')
+    const end = bytes.length - size.tag
+    if (end < size.nonce) throw notOurs()
+    const opening = createDecipheriv(cipher, key, bytes.subarray(0, size.nonce))
+    opening.setAAD(scope(listing, caller)).setAuthTag(bytes.subarray(end))
+    const plain = opening.update(bytes.subarray(size.nonce, end))
+    try {
+      opening.final()
+    } catch {
+      throw notOurs()
+    }
+    return plain
+  }
+
   return {
     write(place, listing, caller) {
       if (place === null) return null
       const plain = Buffer.alloc(size.place)
       place.forEach((number, index) => plain.writeDoubleBE(number, 8 * index))
-      const nonce = randomBytes(size.nonce)
-      const sealing = createCipheriv(cipher, key, nonce).setAAD(scope(listing, caller))
-      return Buffer.concat([nonce, sealing.update(plain), sealing.final(), sealing.getAuthTag()]).toString('base64url')
+      return seal(plain, listing, caller)
     },
 
     read(text, listing, caller) {
       if (text === undefined) return null
-      const bytes = Buffer.from(String(text), 'base64url')
-      if (bytes.length !== size.nonce + size.place + size.tag) throw notOurs()
-      const end = size.nonce + size.place
-      const opening = createDecipheriv(cipher, key, bytes.subarray(0, size.nonce))
-      opening.setAAD(scope(listing, caller)).setAuthTag(bytes.subarray(end))
-      const plain = opening.update(bytes.subarray(size.nonce, end))
-      try {
-        opening.final()
-      } catch {
-        throw notOurs()
-      }
+      const plain = open(text, listing, caller)
       return [plain.readDoubleBE(0), plain.readDoubleBE(8)]
     },
+
+    writeJson: (place, listing, caller) =>
+      place === null ? null : seal(Buffer.from(JSON.stringify(place)), listing, caller),
+
+    readJson: (text, listing, caller) =>
+      text === undefined ? null : JSON.parse(open(text, listing, caller).toString()),
   }
 }
 

@@ -186,7 +186,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
   )
 }
 
-function byOf(caller: Caller): By {
+export function byOf(caller: Caller): By {
   const actor = actorOf(caller, 'api')
   return { actor, via: actor.kind === 'local' ? 'local' : 'http', authority: authorityOf(caller) }
 }

@@ -8,6 +8,7 @@ import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
 import { type Status, statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
+import { settingBounds, usualSettings } from '../sessions/collect.js'
 import { problemWithWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
 const maxName = 1000
@@ -455,6 +456,40 @@ export const rotateBody = bodyObject({
 export const personBody = bodyObject(personFields)
   .meta({ id: 'PersonIds', description: 'By which ids the chats know somebody. Left out: as it was; null: by none.' })
   .optional()
+
+const within = (field: string, { min, max }: { min: number; max: number }) => {
+  const error = `Field '${field}' must be a whole number from ${min} to ${max}`
+  return z.int({ error }).min(min, error).max(max, error)
+}
+
+export const collectBody = bodyObject({
+  empty_hours: within('empty_hours', settingBounds.emptyHours)
+    .default(usualSettings.emptyHours)
+    .meta({ description: 'Without any message, and begun and last active so long ago.' }),
+  trivial_max: within('trivial_max', settingBounds.trivialMax)
+    .default(usualSettings.trivialMax)
+    .meta({ description: 'With at most so many messages ...' }),
+  trivial_days: within('trivial_days', settingBounds.trivialDays)
+    .default(usualSettings.trivialDays)
+    .meta({ description: '... and last active so long ago.' }),
+  max_age_days: within('max_age_days', settingBounds.maxAgeDays)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Last active so long ago, whatever it has; null: that is no reason.' }),
+  source: optional('source', maxName)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Of this platform alone; null: of any, and of none.' }),
+  dry_run: z
+    .boolean({ error: "Field 'dry_run' must be true or false" })
+    .default(false)
+    .meta({ description: 'Only tell what would go.' }),
+  cursor: optional('cursor')
+    .optional()
+    .meta({ description: 'With `dry_run`, go on there: the `next_cursor` of the last answer.' }),
+})
+  .refine((body) => body.cursor === undefined || body.dry_run, "Field 'cursor' goes with 'dry_run' alone")
+  .meta({ id: 'Collection', description: 'Which sessions nobody needs.' })
 
 export const nameParams = z.object({ name: ownerName })
 

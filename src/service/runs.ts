@@ -76,10 +76,12 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
   }
 
   function begin(found: Session, rule: ResetRule, now: number): Use {
-    const session = { ...found, version: found.version + 1, run: newRun(newId(), now) }
+    // So high that no version comes again of one that was removed: whoever has read that conflicts.
+    const version = found.version === 0 ? now : found.version + 1
+    const session = { ...found, version, run: newRun(newId(), now) }
     const writes = [writeOf(found, session)]
-    const none = { events: [], requires: [], isDue: false, version: null, reset: null, taken: 0 }
-    return { ...none, session, rule, writes, bytes: bytesOfSession(found.key) }
+    const none = { events: [], requires: [], isDue: false, version: null, taken: 0 }
+    return telling(found, session, { ...none, rule, writes, bytes: bytesOfSession(found.key) })
   }
 
   function goOn(found: Session & { run: Run }, rule: ResetRule): Use {

@@ -18,6 +18,7 @@ import type { Grant } from '../whitelist/grant.js'
 import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
 import { createBreaker } from './breaker.js'
+import { type Collector, createCollector } from './collect.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
 import { createKeyUses, type KeyUses } from './key-uses.js'
@@ -55,6 +56,8 @@ export interface ServiceDeps
   howToResume: (requester: string, key: string) => { command: string; request: string }
   /** By which days begin where no rule sets another. */
   timeZone: string
+  /** How often sessions that nobody needs are removed; null: never by itself. */
+  collectEveryMs: number | null
   /** Whether it may be in open mode while there is no key. */
   mayBeOpen: boolean
   /** 256 bits and more of chance, as hexadecimal digits. */
@@ -85,6 +88,7 @@ export interface Service {
   listGrants(limit: number, after: Cursor | null): Promise<Page<Grant>>
 
   sessions: Sessions
+  collector: Collector
 
   // Reading: as of now, whether or not what time did is recorded yet.
   find(id: string, caller: Caller): Promise<Found | Refusal>
@@ -181,6 +185,7 @@ export function createService(deps: ServiceDeps): Service {
     },
   )
   const rotation = createRotation(store, clock, runs)
+  const collector = createCollector(desk, clock, deps.collectEveryMs)
   const sweeping = createSweep(store, clock, counted, breaker)
   const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = sweeping
   const grants = createGrants(desk, clock, newId, () => policy, openMode)
@@ -199,6 +204,7 @@ export function createService(deps: ServiceDeps): Service {
     ...createSubmit({ ...deps, desk, runs, whenFull: rotation.soon, grants, policy: () => policy }),
     ...createDecide({ ...deps, desk, present, grants, breaker, hide, openMode }),
     sessions: createSessions({ ...deps, desk, runs, whenFull: rotation.soon, doesCount: grants.doesCount }),
+    collector,
     grant: grants.grant,
     revoke: grants.revoke,
     async listGrants(limit, after) {
@@ -229,6 +235,7 @@ export function createService(deps: ServiceDeps): Service {
       await startPeople()
       const expired = await startSweeping()
       await rotation.start()
+      collector.start()
       if (deps.rules !== null) await recordRules(deps.rules)
       const { count } = await store.confirmations.countPending(clock.now())
       return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
@@ -237,9 +244,13 @@ export function createService(deps: ServiceDeps): Service {
     async stop() {
       await stopSweeping()
       await rotation.stop()
+      await collector.stop()
       await keyUses.stop()
     },
-    release: () => watch.stop(),
+    release() {
+      watch.stop()
+      collector.release()
+    },
     async useRules(loaded) {
       await recordRules(loaded)
       policy = createPolicy(loaded.rules, defaults, loaded.sessions)

@@ -16,6 +16,7 @@ import type {
   Status,
 } from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
+import type { CollectableRun } from '../sessions/collect.js'
 import type { PastRun, Session } from '../sessions/session.js'
 import type { Grant, Scope } from '../whitelist/grant.js'
 
@@ -328,6 +329,16 @@ export interface SessionFilter {
   activeSince?: number | undefined
 }
 
+/** A place among session ids: the current ones come first, then those that were rotated away. */
+export type RunPlace =
+  [kind: 'current', lastActiveAt: number, arrival: number] | [kind: 'past', lastActiveAt: number, id: string]
+
+export interface RunPage {
+  runs: CollectableRun[]
+  /** Where to go on. A page may be short and still have a next one. */
+  next: RunPlace | null
+}
+
 export interface Sessions {
   get(requester: string, key: string): Promise<Session | undefined>
   /** Those of all requesters that have a run, at most so many. */
@@ -358,6 +369,20 @@ export interface Sessions {
    * start after the clock was set back: there is no event, and followers are not told.
    */
   setBack(now: number): Promise<void>
+  /** Session ids that were not active after `until`: the current ones, then the past ones, each the longest idle first. */
+  idle(until: number, limit: number, after: RunPlace | null): Promise<RunPage>
+  /**
+   * Those of these session ids that are still as they were read and that nothing keeps at `now`: nothing in them is pending,
+   * may still be claimed or reported; the session is neither suspended nor recorded as due, nor is the id to come back; and
+   * for the current one there is no live grant that may be its requester's.
+   */
+  collectable(runs: CollectableRun[], now: number): Promise<CollectableRun[]>
+  /**
+   * Removes those of them that are so in this transaction, and answers which. Atomic. A session goes with its last id, unless
+   * a streak, a fixation or a grant needs it; else it stays without a run. The event that tells of it comes before; there is
+   * none for each, and followers are not told.
+   */
+  collect(runs: CollectableRun[]): Promise<CollectableRun[]>
 }
 
 export interface Grants {

@@ -3,6 +3,7 @@ import type { PastRun, Session } from '../../sessions/session.js'
 import { runs, sessions as table } from '../records.js'
 import type { Counting, Cursor, Page, SessionFilter, Sessions } from '../store.js'
 import type { SqlValue } from '../table.js'
+import { readIdle } from './collect.js'
 import type Database from './driver.js'
 import { type AssertKnown, read } from './reading.js'
 
@@ -18,7 +19,7 @@ export function sessionName(requester: string, key: string): string {
 }
 
 type Place = Pick<Session, 'requester' | 'key'>
-type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset'>
+type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset' | 'collect'>
 
 export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
   const rows = (text: string) => db.prepare(text).raw()
@@ -96,6 +97,7 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
     nextDue: read(() => sql.nextDue.get() as number | undefined),
     held: read((place: Place | null, limit: number) => all(sql.held.all(...placeOf(place), limit))),
     walk: read((place: Place | null, limit: number) => all(sql.walk.all(...placeOf(place), limit))),
+    ...readIdle(db),
   }
 }
 
@@ -148,7 +150,12 @@ export function countRuns(db: Database.Database) {
     .prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?')
     .raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
-    last_active_at = max(last_active_at, ?), reset_at = ? WHERE requester = ? AND session_key = ?`)
+    last_active_at = max(last_active_at, ?) WHERE requester = ? AND session_key = ?`)
+  // By itself, and only where it has to be sooner: an index that is written each time costs as much as the row. Whoever looks
+  // at one too soon sets it anew.
+  const due =
+    db.prepare(`UPDATE sessions SET reset_at = @resetAt WHERE requester = @requester AND session_key = @sessionKey
+    AND (@resetAt IS NULL AND reset_at IS NOT NULL OR @resetAt < coalesce(reset_at, ${Number.MAX_SAFE_INTEGER}))`)
   const ask = db.prepare(`UPDATE sessions SET
     repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
     fixed_action = @action, fixed_digest = @digest WHERE requester = @requester AND session_key = @sessionKey`)
@@ -189,8 +196,9 @@ export function countRuns(db: Database.Database) {
     /** Answers how many messages there are then. */
     count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
       const total = find(requester, sessionKey)![1] + messages
+      add.run(messages, submissions, at, requester, sessionKey)
       // What is full is due at once.
-      add.run(messages, submissions, at, max > 0 && total >= max ? at : resetAt, requester, sessionKey)
+      due.run({ resetAt: max > 0 && total >= max ? at : resetAt, requester, sessionKey })
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
       return total
     },

@@ -34,6 +34,7 @@ import {
 } from '../store.js'
 import type { SqlValue, Table } from '../table.js'
 import { readConfirmations } from './confirmations.js'
+import { packRun } from './collect.js'
 import { openDatabase } from './database.js'
 import { readDeliveries } from './deliveries.js'
 import { readDisk } from './disk.js'
@@ -243,6 +244,10 @@ export function openSqliteStore(
       async setReset(all) {
         const rows = all.map(({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version])
         await run(['set_reset', rows])
+      },
+      async collect(runs) {
+        const gone = await run(['collect', runs.map(packRun)])
+        return gone.map(([place]) => runs[place as number]!)
       },
     },
 

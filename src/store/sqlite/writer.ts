@@ -1,4 +1,5 @@
 // What writes: a group of changes is one transaction and one fsync. Each of them stands or conflicts by itself.
+import { collectRuns, type PackedRun } from './collect.js'
 import { chargeDisk, readDisk } from './disk.js'
 import Database from './driver.js'
 import { isMarked, mark } from './marker.js'
@@ -51,6 +52,7 @@ export type Task =
   | ['count', counting: PackedCounting]
   | ['set_reset', all: ResetRow[]]
   | ['set_back', now: number]
+  | ['collect', runs: PackedRun[]]
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and the messages
@@ -167,6 +169,7 @@ export function openWriter(file: string): Writer {
   const diskOf = readDisk(db)
   const charge = chargeDisk(db)
   const sessions = countRuns(db)
+  const collect = collectRuns(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -280,6 +283,8 @@ export function openWriter(file: string): Writer {
       case 'set_back':
         sessions.setBack(task[1])
         return { rows: [] }
+      case 'collect':
+        return { rows: collect(task[1], now).map((place) => [place]) }
     }
   }
 
