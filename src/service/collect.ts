@@ -156,7 +156,8 @@ export function createCollector(desk: Desk, clock: Clock, everyMs: number | null
       progress = { planned: total, gone: 0 }
       for await (const { doomed } of walk(settings, now)) {
         const found = noneByRule()
-        const some = doomed.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
+        const free = await unkept(doomed, now)
+        const some = free.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
         if (some.length > 0) {
           const began = performance.now()
           const rules = new Map(some.map(({ run, rule }) => [run, rule]))
