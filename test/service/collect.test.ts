@@ -199,7 +199,7 @@ t.test('many go, and the events and the requests stay', async (t) => {
 })
 
 t.test('on a schedule it goes by itself, with the usual ages', async (t) => {
-  const built = await started(t, { config: { sessionGcHours: 12 } as BuildOptions['config'] })
+  const built = await started(t, { config: { sessionGcHours: 12 } })
   await built.say('s')
   await built.clock.advance(usualSettings.trivialDays * day - 1)
   t.equal((await built.ids()).length, 1)
