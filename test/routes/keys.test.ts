@@ -60,6 +60,8 @@ const matrix: Record<string, Route> = {
   'POST /sessions/{key}/suspend': { roles: deciding, answers: 404 },
   'POST /sessions/{key}/resume': { roles: deciding, answers: 404 },
   'POST /sessions/{key}/switch': { roles: deciding, answers: 404, body: { session_id: 'nope' } },
+  'POST /sessions/gc': { roles: ['admin'], answers: 200, body: {} },
+  'GET /sessions/gc/progress': { roles: ['admin'], answers: 200 },
   'GET /audit': { roles: surveying, answers: 200 },
   'GET /audit/events': { roles: surveying, answers: 200 },
   // Answered by a stream that would never end, were it not for this.
