@@ -20,7 +20,7 @@ export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | 
 function overview(call: string): string {
   const alone = Object.entries<Command>(commands).filter(([name]) => !name.includes(' '))
   return page(
-    "Holds an agent's irreversible actions until a person approves or denies them.",
+    'Holdpoint holds irreversible actions until a person approves or denies them.',
     usage(call, '[command] [flags]'),
     section('Commands', [
       ['serve', 'run the service (the default)'],

@@ -3,7 +3,6 @@ import { shortLine } from '../core/cut.js'
 import { inert } from '../core/json.js'
 import { counted } from '../core/length.js'
 import { visibleLine } from '../core/visible.js'
-import type { NameCommand } from '../program.js'
 import type { Session, SessionPage, WholeSession } from '../routes/answers.js'
 import { type Context, needed, wrong } from './key-commands.js'
 import { type Call, withCall } from './local-call.js'
@@ -23,14 +22,14 @@ export async function listSessions({ given, config, output }: Context): Promise<
   })
 }
 
-export async function showSession({ given, config, output, nameCommand }: Context): Promise<void> {
+export async function showSession({ given, config, output }: Context): Promise<void> {
   const { json, text } = given.options
   const path = pathOf(given)
   await reach({ config, output }, async (call) => {
     if (text === true) return output.print(await named(() => call<string>('GET', path, undefined, 'text/plain')))
     const found = await named(() => call<WholeSession>('GET', path))
     if (json === true) printJson(output, found)
-    else output.print(wholeText(found, nameCommand))
+    else output.print(wholeText(found))
   })
 }
 
@@ -178,7 +177,7 @@ function stateOf({ suspended, waits_until, due_since }: Session): string {
   return due_since === null ? '' : 'due'
 }
 
-function wholeText(session: WholeSession, nameCommand: NameCommand): string {
+function wholeText(session: WholeSession): string {
   const { grants, pending, outcomes, earlier } = session
   return [
     layOut(factsOf(session)),
@@ -208,7 +207,7 @@ function wholeText(session: WholeSession, nameCommand: NameCommand): string {
       outcomes.map((one) => [one.id, one.action, one.status, one.resolved_at_iso, one.resolved_by, one.reason ?? '']),
     ),
     part(
-      `Earlier session ids, for ${nameCommand('sessions switch KEY --to ID')}`,
+      'Earlier session ids, for sessions switch --to',
       'none',
       ['ID', 'BEGAN', 'ENDED', 'WHY', 'MESSAGES', 'SUBMISSIONS'],
       earlier.map((one) => [

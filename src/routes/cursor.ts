@@ -62,7 +62,7 @@ export function createCursors(secret: string): Cursors {
       place === null ? null : seal(Buffer.from(JSON.stringify(place)), listing, caller),
 
     readJson: (text, listing, caller) =>
-      text === undefined ? null : JSON.parse(open(text, listing, caller).toString()),
+      text === undefined ? null : (JSON.parse(open(text, listing, caller).toString()) as unknown),
   }
 }
 

@@ -12,7 +12,7 @@ import type { ShareName } from '../policy/share.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Requirement, Store, Unmet } from '../store/store.js'
 import { noStreak, type Streak } from '../sessions/breaker.js'
-import { type SessionState, type Suspension, trusts } from '../sessions/session.js'
+import { isAtLimit, type SessionState, type Suspension, trusts } from '../sessions/session.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
 import { diskShareOf } from './disk-share.js'
 import type { Grants } from './grants.js'
@@ -151,7 +151,7 @@ export function createGates(deps: GateDeps): Gate[] {
       const mayDecide = (name: string) =>
         (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
       const isTrusted = ({ sessionKey, givenAt }: Grant) =>
-        sessionKey === null || (use !== null && trusts(use.session, use.isDue, givenAt))
+        sessionKey === null || (use !== null && trusts(use.session, isOver(use), givenAt))
       const counting = found.filter(
         (grant) => isTrusted(grant) && grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)),
       )
@@ -304,6 +304,11 @@ function countHeld({ held }: Plan, requester: string): number {
   let count = 0
   for (const one of held) if (one.requester === requester) count += 1
   return count
+}
+
+/** Due, or filled by those of the same change. */
+function isOver({ isDue, session, taken, rule }: Use): boolean {
+  return isDue || isAtLimit(session.run.messages + taken, rule.maxMessages)
 }
 
 function withUses(grant: Grant, uses: ReadonlyMap<string, number>): Grant {

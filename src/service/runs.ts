@@ -45,6 +45,8 @@ export interface Use extends Part {
   reset: Rotation | null
   /** How much is written for it. */
   bytes: number
+  /** How many of the same change are counted in it so far. */
+  taken: number
 }
 
 export type Runs = ReturnType<typeof createRuns>
@@ -70,7 +72,7 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     const { session: ended, part } = await end(found, due, now, signature)
     const bytes = part.writes.length === 0 ? 0 : bytesOfSession(key)
     const version = ended.run.id === found.run.id ? found.version : null
-    return telling(found, ended, { ...part, rule, isDue: ended.due !== null, version, bytes })
+    return telling(found, ended, { ...part, rule, isDue: ended.due !== null, version, bytes, taken: 0 })
   }
 
   function begin(found: Session, rule: ResetRule, now: number): Use {
@@ -78,14 +80,14 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     const version = found.version === 0 ? now : found.version + 1
     const session = { ...found, version, run: newRun(newId(), now) }
     const writes = [writeOf(found, session)]
-    const none = { events: [], requires: [], isDue: false, version: null }
+    const none = { events: [], requires: [], isDue: false, version: null, taken: 0 }
     return telling(found, session, { ...none, rule, writes, bytes: bytesOfSession(found.key) })
   }
 
   function goOn(found: Session & { run: Run }, rule: ResetRule): Use {
     const resetAt = resetTimeOf(found.run, rule)
     const requires: Requirement[] = resetAt === null ? [] : [{ kind: 'before', at: resetAt }]
-    const common = { writes: [], events: [], requires, rule, isDue: false, version: found.version, bytes: 0 }
+    const common = { writes: [], events: [], requires, rule, isDue: false, version: found.version, bytes: 0, taken: 0 }
     return telling(found, found, common)
   }
 
@@ -177,12 +179,14 @@ export function withEvents({ writes, events: [first, ...more], requires }: Part)
 
 /** What is counted in a session that is used. `asks` is what a person is asked for. */
 export function countIn(
-  { session, rule, isDue, version }: Use,
+  { session, rule, isDue, version, taken }: Use,
   counted: Pick<Counting, 'messages' | 'submissions' | 'asks'>,
   now: number,
 ): Requirement & { kind: 'count' } {
   const { requester, key: sessionKey, run } = session
-  const below = isDue || rule.maxMessages === 0 ? Number.MAX_SAFE_INTEGER : rule.maxMessages
+  const max = isDue ? 0 : rule.maxMessages
+  const hasRoom = max > 0 && run.messages + taken < max
+  const below = hasRoom ? max - taken : Number.MAX_SAFE_INTEGER
   const resetAt = isDue ? null : resetTimeOf({ ...run, messages: 1, lastActiveAt: now }, rule)
-  return { kind: 'count', requester, sessionKey, version, below, ...counted, at: now, resetAt }
+  return { kind: 'count', requester, sessionKey, version, below, max, ...counted, at: now, resetAt }
 }

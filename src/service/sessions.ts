@@ -148,7 +148,7 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     if (ended !== null) seen.due = { at: ended.endedAt, reason: ended.reason, to: null }
     const [grants, open, outcomes, past, all] = await Promise.all([
       store.grants.ofSession(key, now, maxSessionGrants),
-      store.confirmations.openIn(requester, key, maxPending),
+      store.confirmations.pendingIn(requester, key, maxPending),
       store.confirmations.endedIn(requester, key, maxOutcomes),
       store.sessions.past(requester, key, maxPast),
       store.sessions.get(requester, ''),
@@ -207,8 +207,8 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
 
   function suspend(named: NamedSession, reason: string | null, by: string, caller: Caller, via: Via) {
     return operate(named, by, caller, via, async (found, now, signature) => {
-      if (found.suspension !== null) return { session: found, change: null }
-      const suspension = { at: now, by: textOf(signature.actor), reason }
+      // Again, it is on record again, with what is known now.
+      const suspension = { at: now, by: textOf(signature.actor), reason: reason ?? found.suspension?.reason ?? null }
       const session = { ...found, version: found.version + 1, suspension }
       const events: Change['events'] = [audit.sessionSuspended(session, null, signature)]
       return { session, change: { writes: [writeOf(found, session)], events } }

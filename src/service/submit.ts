@@ -10,7 +10,7 @@ import type { ChannelName, Pending, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
-import type { Breaker, Governing } from '../policy/policy.js'
+import { type Breaker, comparedName, type Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
@@ -223,9 +223,14 @@ export function createSubmit(deps: SubmitDeps) {
 
 /** The request belongs to the session's run, and says what is odd about that. */
 function inSession(held: Pending, { session }: Use, { limits: { breaker } }: Ruled): void {
-  const caution: Caution | null = cautionIn(session, held, breaker)
+  const caution: Caution | null = cautionIn(session, askedIn(held), breaker)
   held.sessionId = session.run.id
   held.caution = caution
+}
+
+/** Another spelling is the same action. */
+function askedIn({ action, digest }: Pending) {
+  return { action: comparedName(action), digest }
 }
 
 /** Whether another of the same change has begun it, rotated it, and so on. */
@@ -246,12 +251,14 @@ function counting(
   if (known !== undefined) known.answers.push(answer)
   else planned.counted.push({ use, breaker: limits.breaker, answers: [answer] })
   const [writes, events, requires] = known === undefined ? [use.writes, use.events, use.requires] : [[], [], []]
-  const asks = isAsking ? [{ action: held.action, digest: held.digest }] : []
-  if (isAsking) use.session.fixation = afterAsking(use.session.fixation, held)
+  const asked = askedIn(held)
+  const asks = isAsking ? [asked] : []
+  if (isAsking) use.session.fixation = afterAsking(use.session.fixation, asked)
   change.writes.unshift(...writes)
   change.events.unshift(...events)
   const count = countIn(use, { messages: 1, submissions: 1, asks }, held.createdAt)
   change.requires = [...requires, ...(change.requires ?? []), count]
+  use.taken += 1
   return proposal
 }
 
@@ -315,6 +322,7 @@ function addUp(all: Requirement[]): Requirement[] {
       const before = counts.get(name)
       if (before === undefined) counts.set(name, { ...one })
       else {
+        before.below = Math.min(before.below, one.below)
         before.messages += one.messages
         before.submissions += one.submissions
         before.asks = [...before.asks, ...one.asks]

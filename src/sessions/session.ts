@@ -104,7 +104,7 @@ export function isAtLimit(count: number, max: number): boolean {
 /** What an agent is told to do about its limit, for its prompt. */
 export function noticeOn(count: number, max: number): string | null {
   if (isAtLimit(count, max)) {
-    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message.`
+    return `This session has had its ${max} messages: this is its final answer. Summarise what was done and what is left; a new session begins with the next message, or once what is pending is resolved.`
   }
   if (!isNear(count, max)) return null
   const left = max - count

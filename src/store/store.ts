@@ -74,8 +74,10 @@ export type Requirement =
 export interface Counting {
   requester: string
   sessionKey: string
-  /** Of messages; what has as many is due. */
+  /** The run has fewer messages than this before. */
   below: number
+  /** What has as many is due; 0: no limit. */
+  max: number
   messages: number
   submissions: number
   at: number
@@ -309,8 +311,8 @@ export interface Confirmations {
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>
-  /** What is pending in a session, then what is approved and may still be acted on; without what may be large. */
-  openIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
+  /** What is pending in a session, the oldest first; without what may be large. */
+  pendingIn(share: string, sessionKey: string, limit: number): Promise<Confirmation[]>
   /** The last that ended in a session, the latest first; without details, and long descriptions are empty. */
   endedIn(share: string, sessionKey: string, limit: number): Promise<Resolved[]>
   /** Whether one of the session was pending or claimed before `at` and is so still at `now`. */

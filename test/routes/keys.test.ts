@@ -53,6 +53,15 @@ const matrix: Record<string, Route> = {
   'GET /whitelist': { roles: surveying, answers: 200 },
   'POST /whitelist': { roles: deciding, answers: 201, body: { action: 'w' } },
   'DELETE /whitelist/{id}': { roles: deciding, answers: 404 },
+  'GET /sessions': { roles: reading, answers: 200 },
+  'GET /sessions/{key}': { roles: reading, answers: 404 },
+  'POST /sessions/{key}/messages': { roles: acting, answers: 200 },
+  'POST /sessions/{key}/reset': { roles: deciding, answers: 404 },
+  'POST /sessions/{key}/suspend': { roles: deciding, answers: 404 },
+  'POST /sessions/{key}/resume': { roles: deciding, answers: 404 },
+  'POST /sessions/{key}/switch': { roles: deciding, answers: 404, body: { session_id: 'nope' } },
+  'POST /sessions/gc': { roles: ['admin'], answers: 200, body: {} },
+  'GET /sessions/gc/progress': { roles: ['admin'], answers: 200 },
   'GET /audit': { roles: surveying, answers: 200 },
   'GET /audit/events': { roles: surveying, answers: 200 },
   // Answered by a stream that would never end, were it not for this.
@@ -73,7 +82,8 @@ type Method = Parameters<Built['call']>[0]
 
 const ask = (call: Built['call'], route: string, body?: unknown): Promise<Answer> => {
   const [method, path] = route.split(' ') as [Method, string]
-  const url = path.replace('{id}', 'nope').replace('{name}', 'somebody')
+  const key = path.endsWith('/messages') ? 'talk' : 'nope'
+  const url = path.replace('{id}', 'nope').replace('{name}', 'somebody').replace('{key}', key)
   return call(method, path === '/events' ? '/events?type=nothing' : url, body)
 }
 

@@ -207,6 +207,9 @@ const provocations: Record<string, Record<string, Provocation>> = {
   },
   'DELETE /whitelist/{id}': { not_found: ({ call }) => call('DELETE', '/whitelist/nothing') },
   'GET /sessions': { invalid_cursor: cursor('/sessions') },
+  'POST /sessions/gc': {
+    invalid_cursor: ({ call }) => call('POST', '/sessions/gc', { dry_run: true, cursor: 'nonsense' }),
+  },
   'GET /sessions/{key}': onSession('GET', ''),
   'POST /sessions/{key}/messages': {
     not_found: ({ call }) => call('POST', `/sessions/${'x'.repeat(1001)}/messages`),

@@ -166,6 +166,7 @@ const needed: Record<string, object> = {
   'post /confirm/{id}/report': { outcome: 'failed' },
   'post /whitelist': { action: 'a' },
   'post /sessions/{key}/switch': { session_id: 'a' },
+  'post /sessions/gc': {},
   'post /keys': { name: 'a', role: 'agent' },
 }
 

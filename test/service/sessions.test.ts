@@ -176,6 +176,21 @@ t.test('two that race for the last place do not both get it', async (t) => {
   ])
 })
 
+t.test('a batch does not carry the trust of a session past its limit', async (t) => {
+  const session = await started(t, { rules: 'sessions: { mode: none, max_messages: 5 }' })
+  await session.trust()
+  const items = Array.from({ length: 20 }, () => ({ action: 'read_file', description: 'd', session_key: key }))
+  const statuses = async () => {
+    const { body } = await session.call('POST', '/confirm/batch', { items })
+    return body.results.map((one: { status_code: number }) => one.status_code)
+  }
+  t.same(
+    await statuses(),
+    items.map((_, place) => (place < 4 ? 200 : 202)),
+  )
+  t.notOk((await statuses()).includes(200))
+})
+
 t.test('a limit of none is none, and the mode that never resets has the limit all the same', async (t) => {
   const none = await started(t, { rules: 'sessions: { max_messages: 0, mode: none }' })
   for (let n = 0; n < 3; n++) await none.say(100)

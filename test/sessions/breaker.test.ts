@@ -26,7 +26,7 @@ t.test('at the third, the sixth and the ninth there is a step, then at each', as
     [10, 'suspend'],
     [11, 'suspend'],
   ])
-  t.match(streak, { failures: 11, steps: 3, waitsUntil: 6000 + defaultBreaker.waitMs })
+  t.match(streak, { failures: 11, steps: 4, waitsUntil: 6000 + defaultBreaker.waitMs })
 })
 
 t.test('a step that is off is passed over', async (t) => {
@@ -41,18 +41,35 @@ t.test('a step that is off is passed over', async (t) => {
   ])
 })
 
+t.test('without suspension it waits each time that there are as many more', async (t) => {
+  t.same(failing(18, failInSession, { ...defaultBreaker, suspendAt: 0 }).steps, [
+    [3, 'warn'],
+    [6, 'wait'],
+    [12, 'wait'],
+    [18, 'wait'],
+  ])
+})
+
 t.test('what was submitted before a step leads to no further one, but counts', async (t) => {
-  const { streak: warned } = failing(3, failInSession)
-  let streak = warned
-  for (let n = 0; n < 7; n++) {
-    const failed = failInSession(streak, warned.steppedAt - 1, defaultBreaker, 9000)
-    t.equal(failed.step, null)
+  let streak: Streak = noStreak
+  const steps: (Step | null)[] = []
+  // All were submitted at once, and are denied one after the other.
+  for (let n = 0; n < 50; n++) {
+    const failed = failInSession(streak, 1000, defaultBreaker, 2000 + n)
+    steps.push(failed.step)
     streak = failed.streak
   }
-  t.match(streak, { failures: 10, steps: 1 })
-  const next = failInSession(streak, 9001, defaultBreaker, 9002)
-  t.match(next, { step: 'wait', streak: { failures: 11, steps: 2 } }, 'one step at a time')
-  t.match(failInSession(next.streak, 9003, defaultBreaker, 9004), { step: 'suspend' })
+  t.same(steps.slice(0, 6), [null, null, 'warn', null, null, 'wait'], 'a warning alone protects nothing')
+  t.same(new Set(steps.slice(6)), new Set([null]))
+  t.match(streak, { failures: 50, steps: 1 })
+  t.match(failInSession(streak, 9000, defaultBreaker, 9001), { step: 'suspend', streak: { failures: 51 } })
+})
+
+t.test('the numbers of the rule that governs the latest count, whatever those before it said', async (t) => {
+  const never = { ...defaultBreaker, warnAt: 0, waitAt: 0, suspendAt: 0 }
+  const { streak, steps } = failing(8, failInSession, never)
+  t.same(steps, [])
+  t.match(failInSession(streak, 9000, { ...defaultBreaker, suspendAt: 4 }, 9001), { step: 'suspend' })
 })
 
 t.test('a requester waits each time that there are as many more', async (t) => {

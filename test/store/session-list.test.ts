@@ -26,7 +26,7 @@ async function listAll(t: Test, store: Store, limit: number, filter: SessionFilt
 
 const touch = (store: Store, key: string, at: number, requester = '') =>
   store.sessions.count({
-    ...{ requester, sessionKey: key, version: 1, below: 1000, messages: 1, submissions: 0 },
+    ...{ requester, sessionKey: key, version: 1, below: 1000, max: 0, messages: 1, submissions: 0 },
     ...{ at, resetAt: null, asks: [] },
   })
 
@@ -100,7 +100,7 @@ t.test('the index is written now and then, and when a session is due only where 
   t.teardown(() => store.close())
   const count = (at: number, resetAt: number | null) =>
     store.sessions.count({
-      ...{ requester: '', sessionKey: 's', version: 1, below: 1000, messages: 1, submissions: 0 },
+      ...{ requester: '', sessionKey: 's', version: 1, below: 1000, max: 0, messages: 1, submissions: 0 },
       ...{ at, resetAt, asks: [] },
     })
   const resetAt = async () => (await store.sessions.get('', 's'))!.resetAt

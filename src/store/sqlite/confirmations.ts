@@ -88,9 +88,9 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       first(sql.alike.get(requester, digest, description, now)),
     ),
     soonestDeadline: read((requester: string) => (sql.soonestDeadline.get(requester) as number | null) ?? undefined),
-    openIn: read((share: string, sessionKey: string, limit: number) => {
+    pendingIn: read((share: string, sessionKey: string, limit: number) => {
       assertKnown(anyConfirmation)
-      return (sql.openIn.all(share, sessionKey, limit) as SqlValue[][]).map(toRecord)
+      return (sql.pendingIn.all(share, sessionKey, limit) as SqlValue[][]).map(toRecord)
     }),
     endedIn: read((share: string, sessionKey: string, limit: number) => {
       assertKnown(anyConfirmation)
@@ -168,9 +168,9 @@ function prepare(db: Database.Database) {
           WHERE status = 'pending' AND requester = ? LIMIT 100)`,
       )
       .pluck(),
-    openIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open
+    pendingIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open
       WHERE share = ? AND session_key = ? AND due_at IS NOT NULL AND session_key <> ''
-      ORDER BY status <> 'pending', created_at LIMIT ?`),
+        AND status = 'pending' ORDER BY created_at LIMIT ?`),
     endedIn: rows(`SELECT ${table.columns({ ...inPassing, description: briefly.description, reason: 'reason' })}
       FROM confirmations INDEXED BY confirmations_session_ended
       WHERE share = ? AND session_key = ? AND resolved_at IS NOT NULL AND session_key <> ''

@@ -42,6 +42,9 @@ const counted: Record<string, string> = {
   events: 'SELECT count(*) FROM events',
   grants_live: `SELECT count(*) FROM grants WHERE revoked_at IS NULL AND (max_uses IS NULL OR uses < max_uses)
     AND (expires_at IS NULL OR expires_at > @now)`,
+  sessions: 'SELECT count(*) FROM sessions WHERE run_id IS NOT NULL',
+  sessions_suspended: 'SELECT count(*) FROM sessions WHERE suspended_at IS NOT NULL',
+  earlier_session_ids: 'SELECT count(*) FROM session_runs',
   keys: `SELECT role, CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= @now THEN 'expired' ELSE 'live' END
     AS state, count(*) FROM keys GROUP BY role, state`,
   people: 'SELECT count(*) FROM people',

@@ -158,6 +158,7 @@ export type PackedCounting = [
   sessionKey: string,
   version: number | null,
   below: number,
+  max: number,
   messages: number,
   submissions: number,
   at: number,
@@ -166,9 +167,9 @@ export type PackedCounting = [
 ]
 
 export function packCounting(counting: Counting & { version: number | null }): PackedCounting {
-  const { requester, sessionKey, version, below, messages, submissions, at, resetAt, asks } = counting
+  const { requester, sessionKey, version, below, max, messages, submissions, at, resetAt, asks } = counting
   const packed = asks.map(({ action, digest }): [string, string] => [action, digest])
-  return [requester, sessionKey, version, below, messages, submissions, at, resetAt, packed]
+  return [requester, sessionKey, version, below, max, messages, submissions, at, resetAt, packed]
 }
 
 export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
@@ -232,13 +233,13 @@ export function countRuns(db: Database.Database) {
     isWaiting: (requester: string, sessionKey: string, now: number) =>
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
-    count([requester, sessionKey, , below, messages, submissions, at, resetAt, asks]: PackedCounting): number {
+    count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
       const [, before, , lastActiveAt, listedAt, dueAt] = find(requester, sessionKey)!
       const total = before + messages
       add.run(messages, submissions, at, requester, sessionKey)
       if (Math.max(lastActiveAt, at) - listedAt > listedLagMs) list.run(requester, sessionKey)
       // What is full is due at once. Whoever looks at one too soon sets it anew.
-      const nextAt = total >= below ? at : resetAt
+      const nextAt = max > 0 && total >= max ? at : resetAt
       const isSooner = nextAt === null ? dueAt !== null : dueAt === null || nextAt < dueAt
       if (isSooner) due.run(nextAt, requester, sessionKey)
       for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
