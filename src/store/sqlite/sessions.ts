@@ -181,24 +181,25 @@ type StandingRow = [
   lastActiveAt: number,
   listedAt: number,
   resetAt: number | null,
+  arrival: number,
 ]
 
 /** For the writer, inside a transaction. */
 export function countRuns(db: Database.Database) {
   const standing = db
     .prepare(
-      `SELECT version, messages, submissions, last_active_at, listed_at, reset_at FROM sessions
+      `SELECT version, messages, submissions, last_active_at, listed_at, reset_at, arrival FROM sessions
       WHERE requester = ? AND session_key = ?`,
     )
     .raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
-    last_active_at = max(last_active_at, ?) WHERE requester = ? AND session_key = ?`)
+    last_active_at = max(last_active_at, ?) WHERE arrival = ?`)
   // By themselves, and only where they have to be: what an index holds costs another page each time it is written.
-  const list = db.prepare('UPDATE sessions SET listed_at = last_active_at WHERE requester = ? AND session_key = ?')
-  const due = db.prepare('UPDATE sessions SET reset_at = ? WHERE requester = ? AND session_key = ?')
+  const list = db.prepare('UPDATE sessions SET listed_at = last_active_at WHERE arrival = ?')
+  const due = db.prepare('UPDATE sessions SET reset_at = ? WHERE arrival = ?')
   const ask = db.prepare(`UPDATE sessions SET
     repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
-    fixed_action = @action, fixed_digest = @digest WHERE requester = @requester AND session_key = @sessionKey`)
+    fixed_action = @action, fixed_digest = @digest WHERE arrival = @arrival`)
   const suspended = db
     .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND suspended_at IS NOT NULL')
     .pluck()
@@ -234,15 +235,15 @@ export function countRuns(db: Database.Database) {
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
     count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
-      const [, before, , lastActiveAt, listedAt, dueAt] = find(requester, sessionKey)!
+      const [, before, , lastActiveAt, listedAt, dueAt, arrival] = find(requester, sessionKey)!
       const total = before + messages
-      add.run(messages, submissions, at, requester, sessionKey)
-      if (Math.max(lastActiveAt, at) - listedAt > listedLagMs) list.run(requester, sessionKey)
+      add.run(messages, submissions, at, arrival)
+      if (Math.max(lastActiveAt, at) - listedAt > listedLagMs) list.run(arrival)
       // What is full is due at once. Whoever looks at one too soon sets it anew.
       const nextAt = max > 0 && total >= max ? at : resetAt
       const isSooner = nextAt === null ? dueAt !== null : dueAt === null || nextAt < dueAt
-      if (isSooner) due.run(nextAt, requester, sessionKey)
-      for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
+      if (isSooner) due.run(nextAt, arrival)
+      for (const [action, digest] of asks) ask.run({ action, digest, arrival })
       return total
     },
     setReset(all: ResetRow[]): void {
