@@ -127,7 +127,7 @@ async function startOn(name: string, port: number, fill: (add: Adding) => void):
     }),
   )()
   db.close()
-  servers.push(startHoldpoint(dbPath, port, ['--policy', rules]))
+  servers.push(startHoldpoint(dbPath, port, ['--policy', rules, '--disk-limit', '0']))
   await listening(port)
 }
 

@@ -43,10 +43,17 @@ export const standardOutput: Output = {
 
 function askAtTerminal(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
-  return new Promise<string>((resolve) => {
-    lines.question(question, resolve)
+  return new Promise((resolve) => {
+    let answer: string | null = null
+    lines.question(question, (given) => {
+      answer = given
+      lines.close()
+    })
     // Ctrl-C and Ctrl-D are a no.
     lines.once('SIGINT', () => lines.close())
-    lines.once('close', () => resolve(''))
-  }).finally(() => lines.close())
+    lines.once('close', () => {
+      if (answer === null) process.stderr.write('\n')
+      resolve(answer ?? '')
+    })
+  })
 }

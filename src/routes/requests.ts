@@ -488,7 +488,10 @@ export const collectBody = bodyObject({
     .optional()
     .meta({ description: 'With `dry_run`, go on there: the `next_cursor` of the last answer.' }),
 })
-  .refine((body) => body.cursor === undefined || body.dry_run, "Field 'cursor' goes with 'dry_run' alone")
+  .refine((body) => body.cursor === undefined || body.dry_run, {
+    error: "Field 'cursor' goes with 'dry_run' alone",
+    path: ['cursor'],
+  })
   .meta({ id: 'Collection', description: 'Which sessions nobody needs.' })
 
 export const nameParams = z.object({ name: ownerName })

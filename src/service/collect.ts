@@ -18,9 +18,11 @@ import { type RunPlace, StoreUnavailable } from '../store/store.js'
 import type { By } from './people.js'
 import { type Desk, settleFully } from './settle.js'
 
-/** So many are read in one turn of the event loop, and removed in one transaction: either takes a few milliseconds. */
+/** So many are read in one turn of the event loop: that takes a millisecond or two. */
 const batch = 100
-/** How long others have the writer to themselves after a batch, in times that the batch took. */
+/** So many are removed in one transaction: each changes several pages of the database, and others wait for the same fsync. */
+const atOnce = 50
+/** How long others have the writer to themselves then, in times that it took. */
 const pausePart = 1
 /** On one page. */
 export const maxListed = 1000
@@ -155,21 +157,26 @@ export function createCollector(desk: Desk, clock: Clock, everyMs: number | null
     try {
       progress = { planned: total, gone: 0 }
       for await (const { doomed } of walk(settings, now)) {
-        const found = noneByRule()
-        const free = await unkept(doomed, now)
-        const some = free.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
-        if (some.length > 0) {
+        for (let from = 0; from < doomed.length; from += atOnce) {
+          const some = await unkept(doomed.slice(from, from + atOnce), now)
+          if (some.length === 0) continue
           const began = performance.now()
-          const rules = new Map(some.map(({ run, rule }) => [run, rule]))
-          for (const run of await store.sessions.collect([...rules.keys()])) gone[rules.get(run)!] += 1
+          await removeSome(some, planned, gone)
           progress.gone = sumOf(gone)
-          if (progress.gone < total) await pause(pausePart * (performance.now() - began))
+          if (progress.gone === total || isStopped) return
+          await pause(pausePart * (performance.now() - began))
         }
-        if (progress.gone === total || isStopped) return
       }
     } finally {
       progress = null
     }
+  }
+
+  async function removeSome(some: Doomed[], planned: ByRule, gone: ByRule): Promise<void> {
+    const found = noneByRule()
+    const allowed = some.filter(({ rule }) => (found[rule] += 1) <= planned[rule] - gone[rule])
+    const rules = new Map(allowed.map(({ run, rule }) => [run, rule]))
+    for (const run of await store.sessions.collect([...rules.keys()])) gone[rules.get(run)!] += 1
   }
 
   return {

@@ -153,7 +153,7 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     return grants.filter((grant) => requester === '' || grant.requester === requester)
   }
 
-  return { find, use, end, grantsOf, ruleOf }
+  return { find, use, end, grantsOf, ruleOf, fresh: (now: number) => newRun(newId(), now) }
 }
 
 export function writeOf({ version }: Session, record: Session): Write {

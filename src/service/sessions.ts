@@ -53,6 +53,12 @@ export interface NamedSession {
   requester: string | null
 }
 
+/** One that is there. `ended`: its current id was collected, and this is the last before that, which stands for it. */
+interface Known {
+  session: Session & { run: Run }
+  ended: PastRun | null
+}
+
 const maxOutcomes = 10
 const maxPast = 20
 const maxPending = 100
@@ -105,21 +111,25 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     return state
   }
 
-  async function findNamed(
-    { key, requester }: NamedSession,
-    caller: Caller,
-  ): Promise<(Session & { run: Run }) | Refusal> {
+  async function findNamed({ key, requester }: NamedSession, caller: Caller): Promise<Known | Refusal> {
     const own = ownOf(caller)
     const none = refuse('not_found', `There is no session '${key}'${requester === null ? '' : ` of '${requester}'`}.`)
     if (own !== null && requester !== null && requester !== own) return none
     const whose = own ?? requester
     const found = whose === null ? await store.sessions.ofKey(key, maxNamed) : [await store.sessions.get(whose, key)]
-    const [first, ...others] = found.filter(hasRun)
+    const [first, ...others] = (await Promise.all(found.map(lookUp))).filter((one) => one !== null)
     if (first === undefined) return none
     if (others.length === 0) return first
-    const requesters = [first, ...others].map((one) => one.requester)
+    const requesters = [first, ...others].map(({ session }) => session.requester)
     const sentence = `Several requesters have a session '${key}'; say whose with ?requester=.`
     return refuse('ambiguous_session', sentence, { requesters })
+  }
+
+  async function lookUp(session: Session | undefined): Promise<Known | null> {
+    if (session === undefined) return null
+    if (hasRun(session)) return { session, ended: null }
+    const [ended] = await store.sessions.past(session.requester, session.key, 1)
+    return ended === undefined ? null : { session: { ...session, run: ended }, ended }
   }
 
   function see(session: Session & { run: Run }, now: number): SeenSession {
@@ -128,11 +138,14 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
   }
 
   async function read(named: NamedSession, caller: Caller): Promise<WholeSession | Refusal> {
-    const found = await findNamed(named, caller)
-    if (isRefusal(found)) return found
+    const known = await findNamed(named, caller)
+    if (isRefusal(known)) return known
     const now = clock.now()
+    const { session: found, ended } = known
     const { requester, key } = found
     const seen = see(found, now)
+    // It has a new id with its next use.
+    if (ended !== null) seen.due = { at: ended.endedAt, reason: ended.reason, to: null }
     const [grants, open, outcomes, past, all] = await Promise.all([
       store.grants.ofSession(key, now, maxSessionGrants),
       store.confirmations.pendingIn(requester, key, maxPending),
@@ -144,7 +157,8 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
     const covers = (grant: Grant) => trusts(found, seen.due !== null, grant.givenAt) && isOwn(grant) && doesCount(grant)
     const pending = open.filter((one) => asOf(one, now).status === 'pending')
     const requesterWaitsUntil = all?.streak.waitsUntil ?? 0
-    return { ...seen, requesterWaitsUntil, grants: grants.filter(covers), pending, outcomes, past }
+    const earlier = past.filter(({ id }) => id !== found.run.id)
+    return { ...seen, requesterWaitsUntil, grants: grants.filter(covers), pending, outcomes, past: earlier }
   }
 
   async function list(
@@ -170,9 +184,11 @@ export function createSessions({ desk, clock, runs, doesCount, diskLimitBytes, w
 
   function operate(named: NamedSession, by: string, caller: Caller, via: Via, deed: Deed) {
     return settle<SeenSession>(desk, authorityOf(caller), async () => {
-      const found = await findNamed(named, caller)
-      if (isRefusal(found)) return { answer: found }
+      const known = await findNamed(named, caller)
+      if (isRefusal(known)) return { answer: known }
       const now = clock.now()
+      const { session, ended } = known
+      const found = ended === null ? session : { ...session, run: runs.fresh(now) }
       const done = await deed(found, now, { actor: actorOf(caller, by), at: now, via })
       if (isRefusal(done)) return { answer: done }
       return { answer: see(done.session, now), change: done.change ?? undefined }

@@ -461,6 +461,8 @@ export const sessions = describe<Session>()({
     version: changing((s) => s.version),
     run_created_at: ofSameRun('run_created_at', (s) => s.run?.createdAt ?? null),
     last_active_at: ofSameRun('last_active_at', (s) => s.run?.lastActiveAt ?? null),
+    // The same, or a little before: see `listedLagMs` in sqlite/sessions.ts.
+    listed_at: ofSameRun('listed_at', (s) => s.run?.lastActiveAt ?? null),
     messages: ofSameRun('messages', (s) => s.run?.messages ?? 0),
     submissions: ofSameRun('submissions', (s) => s.run?.submissions ?? 0),
     run_id: changing((s) => s.run?.id ?? null),

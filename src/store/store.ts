@@ -330,8 +330,7 @@ export interface SessionFilter {
 }
 
 /** A place among session ids: the current ones come first, then those that were rotated away. */
-export type RunPlace =
-  [kind: 'current', lastActiveAt: number, arrival: number] | [kind: 'past', lastActiveAt: number, id: string]
+export type RunPlace = [kind: 'current', at: number, arrival: number] | [kind: 'past', at: number, id: string]
 
 export interface RunPage {
   runs: CollectableRun[]
@@ -341,7 +340,7 @@ export interface RunPage {
 
 export interface Sessions {
   get(requester: string, key: string): Promise<Session | undefined>
-  /** Those of all requesters that have a run, at most so many. */
+  /** Those of all requesters, at most so many. */
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
   list(filter: SessionFilter, limit: number, after: Cursor | null): Promise<Page<Session>>
@@ -369,7 +368,10 @@ export interface Sessions {
    * start after the clock was set back: there is no event, and followers are not told.
    */
   setBack(now: number): Promise<void>
-  /** Session ids that were not active after `until`: the current ones, then the past ones, each the longest idle first. */
+  /**
+   * Session ids that were not active after `until`, and a few that were: the current ones, then the past ones, each about the
+   * longest idle first.
+   */
   idle(until: number, limit: number, after: RunPlace | null): Promise<RunPage>
   /**
    * Those of these session ids that are still as they were read and that nothing keeps at `now`: nothing in them is pending,

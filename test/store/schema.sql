@@ -291,17 +291,17 @@ CREATE TABLE sessions (
     waits_until INTEGER NOT NULL,
     fixed_action TEXT,
     fixed_digest TEXT,
-    repeats INTEGER,
+    repeats INTEGER, listed_at INTEGER,
     UNIQUE (requester, session_key)
   ) STRICT;
 
-CREATE INDEX sessions_active ON sessions (last_active_at) WHERE run_id IS NOT NULL;
+CREATE INDEX sessions_active ON sessions (listed_at) WHERE run_id IS NOT NULL;
 
 CREATE INDEX sessions_held ON sessions (requester, session_key) WHERE due_at IS NOT NULL;
 
-CREATE INDEX sessions_key ON sessions (session_key, requester) WHERE run_id IS NOT NULL;
+CREATE INDEX sessions_key ON sessions (session_key, requester);
 
-CREATE INDEX sessions_own ON sessions (requester, last_active_at) WHERE run_id IS NOT NULL;
+CREATE INDEX sessions_own ON sessions (requester, listed_at) WHERE run_id IS NOT NULL;
 
 CREATE INDEX sessions_reset ON sessions (reset_at) WHERE reset_at IS NOT NULL;
 

@@ -1,7 +1,6 @@
 // Garbage collection of session ids: finding those that are idle, what keeps one, and removing it.
 import type { CollectableRun } from '../../sessions/collect.js'
 import type { RunPage, RunPlace } from '../store.js'
-import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
 import { read } from './reading.js'
 
@@ -20,7 +19,8 @@ export function packRun({ isCurrent, requester, key, id, messages, lastActiveAt 
 }
 
 type RunRow = [
-  place: SqlValue,
+  at: number,
+  tie: number | string,
   requester: string,
   key: string,
   platform: string | null,
@@ -31,19 +31,19 @@ type RunRow = [
   submissions: number,
 ]
 
-/** Rows that are read in one piece have no large columns. */
+/** A current one may have been active a little after it was listed: it is among those that are read, and judged by the rest. */
 export function readIdle(db: Database.Database) {
   const current = db
     .prepare(
-      `SELECT arrival, requester, session_key, platform, run_id, run_created_at, last_active_at, messages, submissions
-      FROM sessions INDEXED BY sessions_active
-      WHERE run_id IS NOT NULL AND last_active_at <= ? AND (last_active_at, arrival) > (?, ?)
-      ORDER BY last_active_at, arrival LIMIT ?`,
+      `SELECT listed_at, arrival, requester, session_key, platform, run_id, run_created_at, last_active_at, messages,
+        submissions FROM sessions INDEXED BY sessions_active
+      WHERE run_id IS NOT NULL AND listed_at <= ? AND (listed_at, arrival) > (?, ?)
+      ORDER BY listed_at, arrival LIMIT ?`,
     )
     .raw()
   const past = db
     .prepare(
-      `SELECT id, requester, session_key, platform, id, created_at, last_active_at, messages, submissions
+      `SELECT last_active_at, id, requester, session_key, platform, id, created_at, last_active_at, messages, submissions
       FROM session_runs INDEXED BY session_runs_active WHERE last_active_at <= ? AND (last_active_at, id) > (?, ?)
       ORDER BY last_active_at, id LIMIT ?`,
     )
@@ -56,7 +56,7 @@ export function readIdle(db: Database.Database) {
       const rows = (kind === 'current' ? current : past).all(until, at, tie, limit) as RunRow[]
       const last = rows.length < limit ? undefined : rows.at(-1)
       const runs = rows.map((row) => toRun(row, kind === 'current'))
-      if (last !== undefined) return { runs, next: [kind, last[6], last[0]] as RunPlace }
+      if (last !== undefined) return { runs, next: [kind, last[0], last[1]] as RunPlace }
       return { runs, next: kind === 'current' ? ['past', -1, ''] : null }
     }),
 
@@ -65,7 +65,7 @@ export function readIdle(db: Database.Database) {
 }
 
 function toRun(row: RunRow, isCurrent: boolean): CollectableRun {
-  const [, requester, key, platform, id, createdAt, lastActiveAt, messages, submissions] = row
+  const [, , requester, key, platform, id, createdAt, lastActiveAt, messages, submissions] = row
   return { requester, key, platform, id, createdAt, lastActiveAt, messages, submissions, isCurrent }
 }
 
@@ -119,7 +119,8 @@ export function collectRuns(db: Database.Database) {
     AND failures = 0 AND steps = 0 AND waits_until <= @now AND coalesce(repeats, 0) <= 1
     AND suspended_at IS NULL AND due_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM session_runs WHERE requester = @requester AND session_key = @sessionKey)`)
-  const end = db.prepare(`UPDATE sessions SET run_id = NULL, run_created_at = NULL, last_active_at = NULL, messages = 0,
+  const end =
+    db.prepare(`UPDATE sessions SET run_id = NULL, run_created_at = NULL, last_active_at = NULL, listed_at = NULL, messages = 0,
     submissions = 0, reset_at = NULL, version = version + 1 WHERE requester = ? AND session_key = ?`)
   const removePast = db.prepare('DELETE FROM session_runs WHERE id = ?')
 

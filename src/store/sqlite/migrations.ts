@@ -600,4 +600,15 @@ export const migrations: readonly Migration[] = [
     request TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- By when sessions are found: when one was last active, or a little before. So the indexes are not written each time.
+  ALTER TABLE sessions ADD COLUMN listed_at INTEGER;
+  UPDATE sessions SET listed_at = last_active_at;
+  DROP INDEX sessions_active;
+  DROP INDEX sessions_own;
+  DROP INDEX sessions_key;
+  CREATE INDEX sessions_active ON sessions (listed_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX sessions_own ON sessions (requester, listed_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX sessions_key ON sessions (session_key, requester);
+  `,
 ]

@@ -10,6 +10,12 @@ import { type AssertKnown, read } from './reading.js'
 /** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
 const maxRowsRead = 2000
 
+/**
+ * How long a session may have been active since it was listed: an index that is written with each message costs as much as
+ * the message. A listing reads so much further, to be exact.
+ */
+const listedLagMs = 5 * 60_000
+
 /** The most that is counted: counting takes as long as there are rows. */
 const maxCounted = 10_000
 
@@ -24,25 +30,22 @@ type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset' | 'collect'>
 export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
   const rows = (text: string) => db.prepare(text).raw()
   const columns = table.columns()
-  const listed = (condition: string) =>
-    rows(`SELECT last_active_at, arrival, ${columns} FROM sessions
-      WHERE ${condition} AND (last_active_at, arrival) < (@activeAt, @arrival) AND last_active_at >= @since
-      ORDER BY last_active_at DESC, arrival DESC`)
+  const listed = (condition: string, by: 'listed_at' | 'last_active_at') =>
+    rows(`SELECT ${by}, last_active_at, arrival, ${columns} FROM sessions
+      WHERE ${condition} AND ${by} <= @until AND ${by} >= @since ORDER BY ${by} DESC, arrival DESC`)
   const after = (condition: string) =>
     rows(`SELECT ${columns} FROM sessions WHERE ${condition} AND (requester, session_key) > (?, ?)
       ORDER BY requester, session_key LIMIT ?`)
   const counted = (condition: string) =>
-    `SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${condition} AND last_active_at >= 0 LIMIT ${maxCounted})`
+    `SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${condition} LIMIT ${maxCounted})`
   const sql = {
     get: rows(`SELECT ${columns} FROM sessions WHERE ${table.whereKey}`),
-    ofKey: rows(
-      `SELECT ${columns} FROM sessions WHERE session_key = ? AND run_id IS NOT NULL ORDER BY requester LIMIT ?`,
-    ),
-    all: listed('run_id IS NOT NULL'),
-    own: listed('requester = @requester AND run_id IS NOT NULL'),
-    suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL'),
-    countRuns: db.prepare(`SELECT (${counted('run_id IS NOT NULL')}) AS "all",
-      (${counted('suspended_at IS NOT NULL')}) AS suspended`),
+    ofKey: rows(`SELECT ${columns} FROM sessions WHERE session_key = ? ORDER BY requester LIMIT ?`),
+    all: listed('run_id IS NOT NULL', 'listed_at'),
+    own: listed('requester = @requester AND run_id IS NOT NULL', 'listed_at'),
+    suspended: listed('suspended_at IS NOT NULL AND run_id IS NOT NULL', 'last_active_at'),
+    countRuns: db.prepare(`SELECT (${counted('run_id IS NOT NULL AND listed_at >= 0')}) AS "all",
+      (${counted('suspended_at IS NOT NULL AND last_active_at >= 0')}) AS suspended`),
     past: rows(`SELECT ${runs.columns()} FROM session_runs WHERE requester = ? AND session_key = ?
       ORDER BY ended_at DESC LIMIT ?`),
     pastRun: rows(`SELECT ${runs.columns()} FROM session_runs WHERE ${runs.whereKey}`),
@@ -67,22 +70,28 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
     ofKey: read((key: string, limit: number) => all(sql.ofKey.all(key, limit))),
 
     list: read((filter: SessionFilter, limit: number, from: Cursor | null): Page<Session> => {
-      const [activeAt, arrival] = from ?? [Number.MAX_SAFE_INTEGER, 0]
-      const values = { activeAt, arrival, since: filter.activeSince ?? 0 }
+      const place = from ?? [Number.MAX_SAFE_INTEGER, 0]
+      const since = filter.activeSince ?? 0
       const own = filter.requester === undefined ? {} : { requester: filter.requester }
-      const items: Session[] = []
-      let place: Cursor | null = null
+      const values = { until: place[0], since: since - listedLagMs, ...own }
+      /** The latest active so far, and one more to tell that there is a next page. */
+      const latest: ListedRow[] = []
       let count = 0
-      for (const row of listing(filter).iterate({ ...values, ...own }) as IterableIterator<
-        [...Cursor, ...SqlValue[]]
-      >) {
-        if (items.length === limit || count === maxRowsRead) return { items, next: place }
-        const session = table.read(row, 2)
-        if (matches(session, row[2 + platformAt] as string | null, filter)) items.push(session)
+      for (const row of listing(filter).iterate(values) as IterableIterator<ListedRow>) {
+        // Whatever follows was last active then, or before.
+        const bound = row[0] + listedLagMs
+        const last = latest[limit]
+        if (last !== undefined && last[1] > bound) break
+        if (count >= maxRowsRead && bound < place[0])
+          return pageOf(
+            latest.filter((one) => one[1] > bound),
+            limit,
+            bound,
+          )
         count += 1
-        place = [row[0], row[1]]
+        if (row[1] >= since && isBefore(row, place) && matches(row, filter)) insert(latest, row, limit)
       }
-      return { items, next: null }
+      return pageOf(latest, limit, null)
     }),
 
     countRuns: read(() => sql.countRuns.get() as Record<'all' | 'suspended', number>),
@@ -101,11 +110,32 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
   }
 }
 
-/** Where the platform stands among the columns that are read. */
-const platformAt = table
-  .columns()
-  .split(', ')
-  .findIndex((column) => column.endsWith('.platform'))
+type ListedRow = [listedAt: number, lastActiveAt: number, arrival: number, ...SqlValue[]]
+
+const columnNames = table.columns().split(', ')
+/** Where a column stands in such a row. */
+const placeIn = (name: string) => 3 + columnNames.findIndex((column) => column.endsWith(`.${name}`))
+const [platformAt, suspendedAt] = [placeIn('platform'), placeIn('suspended_at')]
+
+function isBefore([, lastActiveAt, arrival]: ListedRow, place: Cursor): boolean {
+  return lastActiveAt < place[0] || (lastActiveAt === place[0] && arrival < place[1])
+}
+
+/** Keeps them in order, and one more than fit on the page. */
+function insert(latest: ListedRow[], row: ListedRow, limit: number): void {
+  let at = latest.length
+  while (at > 0 && isBefore(latest[at - 1]!, [row[1], row[2]])) at -= 1
+  if (at <= limit) latest.splice(at, 0, row)
+  if (latest.length > limit + 1) latest.pop()
+}
+
+/** `bound`: what was last active then, or before, is not looked at yet; null: there is nothing more. */
+function pageOf(latest: ListedRow[], limit: number, bound: number | null): Page<Session> {
+  const items = latest.slice(0, limit).map((row) => table.read(row, 3))
+  const last = latest[limit - 1]
+  if (latest.length > limit) return { items, next: [last![1], last![2]] }
+  return { items, next: bound === null ? null : [bound + 1, 0] }
+}
 
 function all(rows: unknown[]): Session[] {
   return (rows as SqlValue[][]).map((row) => table.read(row))
@@ -115,10 +145,10 @@ function placeOf(place: Place | null): [requester: string, key: string] {
   return place === null ? ['', ''] : [place.requester, place.key]
 }
 
-function matches({ suspension }: Session, platform: string | null, filter: SessionFilter): boolean {
+function matches(row: ListedRow, { platform, isSuspended }: SessionFilter): boolean {
   return (
-    (filter.platform === undefined || platform === filter.platform) &&
-    (filter.isSuspended === undefined || (suspension !== null) === filter.isSuspended)
+    (platform === undefined || row[platformAt] === platform) &&
+    (isSuspended === undefined || (row[suspendedAt] !== null) === isSuspended)
   )
 }
 
@@ -144,21 +174,32 @@ export function packCounting(counting: Counting & { version: number | null }): P
 
 export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
 
+type StandingRow = [
+  version: number,
+  messages: number,
+  submissions: number,
+  lastActiveAt: number,
+  listedAt: number,
+  resetAt: number | null,
+  arrival: number,
+]
+
 /** For the writer, inside a transaction. */
 export function countRuns(db: Database.Database) {
   const standing = db
-    .prepare('SELECT version, messages, submissions FROM sessions WHERE requester = ? AND session_key = ?')
+    .prepare(
+      `SELECT version, messages, submissions, last_active_at, listed_at, reset_at, arrival FROM sessions
+      WHERE requester = ? AND session_key = ?`,
+    )
     .raw()
   const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
-    last_active_at = max(last_active_at, ?) WHERE requester = ? AND session_key = ?`)
-  // By itself, and only where it has to be sooner: an index that is written each time costs as much as the row. Whoever looks
-  // at one too soon sets it anew.
-  const due =
-    db.prepare(`UPDATE sessions SET reset_at = @resetAt WHERE requester = @requester AND session_key = @sessionKey
-    AND (@resetAt IS NULL AND reset_at IS NOT NULL OR @resetAt < coalesce(reset_at, ${Number.MAX_SAFE_INTEGER}))`)
+    last_active_at = max(last_active_at, ?) WHERE arrival = ?`)
+  // By themselves, and only where they have to be: what an index holds costs another page each time it is written.
+  const list = db.prepare('UPDATE sessions SET listed_at = last_active_at WHERE arrival = ?')
+  const due = db.prepare('UPDATE sessions SET reset_at = ? WHERE arrival = ?')
   const ask = db.prepare(`UPDATE sessions SET
     repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
-    fixed_action = @action, fixed_digest = @digest WHERE requester = @requester AND session_key = @sessionKey`)
+    fixed_action = @action, fixed_digest = @digest WHERE arrival = @arrival`)
   const suspended = db
     .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND suspended_at IS NOT NULL')
     .pluck()
@@ -167,15 +208,14 @@ export function countRuns(db: Database.Database) {
     .pluck()
   const reset = db.prepare('UPDATE sessions SET reset_at = ? WHERE requester = ? AND session_key = ? AND version = ?')
   const setBack = db.prepare(`UPDATE sessions SET version = version + 1,
-    run_created_at = min(run_created_at, @now), last_active_at = min(last_active_at, @now),
+    run_created_at = min(run_created_at, @now), last_active_at = min(last_active_at, @now), listed_at = min(listed_at, @now),
     trusted_from = min(trusted_from, @now), due_at = min(due_at, @now),
     rotated_at = min(rotated_at, @now), suspended_at = min(suspended_at, @now),
     waits_until = waits_until - max(0, stepped_at - @now), stepped_at = min(stepped_at, @now)
     WHERE max(coalesce(last_active_at, 0), trusted_from, coalesce(due_at, 0), coalesce(suspended_at, 0), stepped_at) > @now`)
   const back = db.prepare('DELETE FROM session_runs WHERE id = ?')
   const isThere = db.prepare('SELECT 1 FROM session_runs WHERE id = ?').pluck()
-  const find = (requester: string, sessionKey: string) =>
-    standing.get(requester, sessionKey) as [version: number, messages: number, submissions: number] | undefined
+  const find = (requester: string, sessionKey: string) => standing.get(requester, sessionKey) as StandingRow | undefined
 
   return {
     /** `values` are those of an insert, which begin with the key. */
@@ -195,11 +235,15 @@ export function countRuns(db: Database.Database) {
       waiting.get(requester, sessionKey, now) !== undefined,
     /** Answers how many messages there are then. */
     count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
-      const total = find(requester, sessionKey)![1] + messages
-      add.run(messages, submissions, at, requester, sessionKey)
-      // What is full is due at once.
-      due.run({ resetAt: max > 0 && total >= max ? at : resetAt, requester, sessionKey })
-      for (const [action, digest] of asks) ask.run({ action, digest, requester, sessionKey })
+      const [, before, , lastActiveAt, listedAt, dueAt, arrival] = find(requester, sessionKey)!
+      const total = before + messages
+      add.run(messages, submissions, at, arrival)
+      if (Math.max(lastActiveAt, at) - listedAt > listedLagMs) list.run(arrival)
+      // What is full is due at once. Whoever looks at one too soon sets it anew.
+      const nextAt = max > 0 && total >= max ? at : resetAt
+      const isSooner = nextAt === null ? dueAt !== null : dueAt === null || nextAt < dueAt
+      if (isSooner) due.run(nextAt, arrival)
+      for (const [action, digest] of asks) ask.run({ action, digest, arrival })
       return total
     },
     setReset(all: ResetRow[]): void {
