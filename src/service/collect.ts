@@ -17,6 +17,7 @@ import {
 import { type RunPlace, StoreUnavailable } from '../store/store.js'
 import type { By } from './people.js'
 import { type Desk, settleFully } from './settle.js'
+import { nextTurn } from './turnstile.js'
 
 /** So many are read in one turn of the event loop: that takes a millisecond or two. */
 const batch = 100
@@ -82,7 +83,7 @@ export function createCollector(desk: Desk, clock: Clock, everyMs: number | null
       yield { doomed, next }
       if (next === null) return
       place = next
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
     }
   }
 

@@ -4,6 +4,7 @@ import { system } from '../core/actor.js'
 import { dueOf, resetTimeOf, type Session } from '../sessions/session.js'
 import { type Commits, type Store, StoreUnavailable } from '../store/store.js'
 import { type Runs, withEvents } from './runs.js'
+import { nextTurn } from './turnstile.js'
 
 const batch = 200
 /** Each takes four reads and a commit: at four in the morning many are due, and others want to go on. */
@@ -33,21 +34,22 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
 
   async function notice({ changed }: Commits): Promise<void> {
     const next = await orLater(async () => {
-      let isNews = false
+      // Once each: what is committed together may be about one session many times.
+      const news = new Map<string, { requester: string; id: string }>()
+      for (const one of changed) if (one.kind === 'session') news.set(nameOf(one.requester, one.id), one)
+      for (const [name, { requester, id }] of news) {
+        const session = await store.sessions.get(requester, id)
+        if (session?.due == null) held.delete(name)
+        else held.set(name, session)
+      }
       for (const one of changed) {
-        if (one.kind === 'session') {
-          isNews = true
-          const session = await store.sessions.get(one.requester, one.id)
-          if (session?.due == null) held.delete(nameOf(one.requester, one.id))
-          else held.set(nameOf(session.requester, session.key), session)
-        } else if (one.kind === 'confirmation' && held.size > 0) {
-          const about = await store.confirmations.brief(one.id)
-          const name = about === undefined ? '' : nameOf(about.share, about.sessionKey)
-          if (held.has(name)) freed.add(name)
-        }
+        if (one.kind !== 'confirmation' || held.size === 0) continue
+        const about = await store.confirmations.brief(one.id)
+        const name = about === undefined ? '' : nameOf(about.share, about.sessionKey)
+        if (held.has(name)) freed.add(name)
       }
       if (freed.size > 0) return clock.now()
-      return isNews ? store.sessions.nextDue() : undefined
+      return news.size > 0 ? store.sessions.nextDue() : undefined
     })
     if (next !== undefined) alarm.by(next)
   }
@@ -132,11 +134,6 @@ export function createRotation(store: Store, clock: Clock, runs: Runs) {
       await refreshing
     },
   }
-}
-
-/** Whoever waits for this thread goes first. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function nameOf(requester: string, key: string): string {

@@ -18,6 +18,11 @@ export interface Turnstile {
   giveWay(): void
 }
 
+/** For work that takes as many turns as there are: whoever waits for this thread goes first. */
+export function nextTurn(): Promise<void> {
+  return new Promise((goOn) => void setImmediate(goOn))
+}
+
 export function createTurnstile(now: () => number = () => performance.now()): Turnstile {
   // Maps and sets keep the order, and give up their first without moving the rest.
   const waiting = new Map<string | null, Set<() => void>>()
@@ -29,17 +34,17 @@ export function createTurnstile(now: () => number = () => performance.now()): Tu
   function isOpen(): boolean {
     if (began === null) {
       began = now()
-      setImmediate(nextTurn)
+      setImmediate(turn)
     }
     return now() - began < turnMs
   }
 
-  function nextTurn(): void {
+  function turn(): void {
     if (isArriving) {
       isArriving = false
       gaveWay ??= { at: now(), ms: Math.max(turnMs, now() - began!) }
       began = -Infinity
-      if (now() - gaveWay.at < gaveWay.ms) return void setImmediate(nextTurn)
+      if (now() - gaveWay.at < gaveWay.ms) return void setImmediate(turn)
     }
     gaveWay = null
     began = null
