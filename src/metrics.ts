@@ -316,8 +316,7 @@ export function createMetrics(store: Store, service: Service): Metrics {
   return {
     contentType: registry.contentType,
     async text() {
-      const { count, oldestCreatedAt } = await service.countPending()
-      pending.set(count)
+      pending.set(await service.countPending())
       const approved = await service.countExecutions()
       unclaimed.set(approved.unclaimed)
       unreported.set(approved.claimed + approved.unreported)
@@ -331,7 +330,8 @@ export function createMetrics(store: Store, service: Service): Metrics {
       for (const [share, count] of Object.entries(observed?.taken() ?? {})) taken.set({ share }, count)
       for (const [share, count] of Object.entries(observed?.queued() ?? {})) queued.set({ share }, count)
       for (const [of, count] of Object.entries((await observed?.kept()) ?? {})) kept.set({ of }, count)
-      oldest.set(oldestCreatedAt === null ? 0 : (service.now() - oldestCreatedAt) / 1000)
+      const oldestAt = await service.oldestPending()
+      oldest.set(oldestAt === undefined ? 0 : (service.now() - oldestAt) / 1000)
       return registry.metrics()
     },
     refused: countRefusal,

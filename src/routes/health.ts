@@ -20,7 +20,7 @@ export function healthRoutes(app: Api, service: Service, metrics: Metrics, versi
       },
     },
     async () => {
-      const { count } = await service.countPending()
+      const count = await service.countPending()
       const now = service.now()
       return {
         status: 'ok' as const,

@@ -3,7 +3,7 @@ import { type Caller, mayRead, nameOf } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { asOf, dueAt } from '../core/confirmation.js'
-import { type Confirmation, type Delivery, isOutcome } from '../core/model.js'
+import { type Confirmation, type Delivery, isOutcome, type Resolved, type Status } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import type { ConfirmationFilter, Cursor, EventFilter, Page, Store } from '../store/store.js'
 import type { Hide } from './hide.js'
@@ -40,11 +40,11 @@ export interface ReadDeps {
   hide: Hide
   /** What counts of it now. */
   counted: (confirmation: Confirmation) => Confirmation
-  /** Records what is overdue, if that is possible. */
-  settleOverdue: () => Promise<void>
 }
 
-export function createRead({ store, clock, watch, present, hide, counted, settleOverdue }: ReadDeps) {
+export type Read = ReturnType<typeof createRead>
+
+export function createRead({ store, clock, watch, present, hide, counted }: ReadDeps) {
   const turnstile = createTurnstile()
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
@@ -150,17 +150,29 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     limit: number,
     after: Cursor | null,
   ): Promise<Page<Confirmation>> {
-    const page = await readPage(() => store.confirmations.list(filter, order, limit, after))
+    const page = await readPage(() => store.confirmations.list(filter, order, limit, after, clock.now()))
     return isPendingAlone(filter) ? stillPending(page) : page
   }
 
-  /** What is pending, without what may be large; see the store. What has expired meanwhile is among it. */
+  /** What is pending, without what may be large; see the store. What expires just now may be among it. */
   function listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>> {
-    return readPage(() => store.confirmations.listPending(limit, after))
+    return readPage(() => store.confirmations.listPending(limit, after, clock.now()))
+  }
+
+  /** What was pending and ended after `since`, the latest first: at most so many of each way to end. */
+  async function listEnded(since: number, limit: number): Promise<Resolved[]> {
+    const { found, now } = await present(
+      () => turnstile.run(() => store.confirmations.listEnded(since, limit, clock.now())),
+      (all) => all,
+    )
+    const ended = found.map((one) => asOf(one, now)).filter((one) => one.status !== 'pending')
+    const count = new Map<Status, number>()
+    return ended
+      .sort((a, b) => b.resolution.at - a.resolution.at)
+      .filter(({ status }) => count.set(status, (count.get(status) ?? 0) + 1).get(status)! <= limit)
   }
 
   async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {
-    await settleOverdue()
     const { found: page, now } = await present(
       () => turnstile.run(read),
       ({ items }) => items,
@@ -178,6 +190,7 @@ export function createRead({ store, clock, watch, present, hide, counted, settle
     ending,
     list,
     listPending,
+    listEnded,
   }
 }
 

@@ -72,7 +72,7 @@ function isStillGood({ id, replacedBy }: Key, { keys, lastTime }: Replaced, now:
 async function endConfirmations(store: Store, now: number): Promise<void> {
   for (;;) {
     // Whatever time could still change.
-    const unfinished = await store.confirmations.due(Number.MAX_SAFE_INTEGER, batch)
+    const { items: unfinished } = await store.confirmations.due(Number.MAX_SAFE_INTEGER, batch)
     if (unfinished.length === 0) break
     await Promise.all(unfinished.map((one) => commit(store, end(one, now))))
   }

@@ -25,7 +25,7 @@ import { createKeyUses, type KeyUses } from './key-uses.js'
 import { createLinks } from './links.js'
 import { createPeople, type People } from './people.js'
 import { createPresent } from './present.js'
-import { createRead, type Following, type Found, type WhenGone } from './read.js'
+import { createRead, type Following, type Found, type Read, type WhenGone } from './read.js'
 import { createRotation } from './rotation.js'
 import { createRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
@@ -98,10 +98,10 @@ export interface Service {
   wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number>
   /** Resolves when it is another than this version, or there is no reason to wait on. */
   waitForNews(id: string, version: number, ms: number, whenGone: WhenGone): Promise<{ version: number } | Refusal>
-  /** As the store lists them, but as of now. */
-  list: Confirmations['list']
-  /** Pending ones without what may be large, the next deadline first; what has expired meanwhile is among them. */
-  listPending: Confirmations['listPending']
+  /** As the store lists them, as of now. */
+  list: Read['list']
+  /** Pending ones without what may be large, the next deadline first; what expires just now may be among them. */
+  listPending: Read['listPending']
   /** What waits, for a list that people look through. */
   readList: WaitingList['readList']
   /** Resolves when the list is another than the one with this mark, or there is no reason to wait on. */
@@ -149,6 +149,8 @@ export interface Service {
   /** Work that many want done at once goes through here. */
   turnstile: Turnstile
   countPending(): ReturnType<Confirmations['countPending']>
+  /** When the oldest of what is pending was submitted. */
+  oldestPending(): ReturnType<Confirmations['oldestPending']>
   countExecutions(): ReturnType<Confirmations['countExecutions']>
   /** Sessions, and those of them that are suspended. */
   countSessions(): ReturnType<Store['sessions']['countRuns']>
@@ -187,10 +189,10 @@ export function createService(deps: ServiceDeps): Service {
   const rotation = createRotation(store, clock, runs)
   const collector = createCollector(desk, clock, deps.collectEveryMs)
   const sweeping = createSweep(store, clock, counted, breaker)
-  const { start: startSweeping, stop: stopSweeping, sweep, settleOverdue } = sweeping
+  const { start: startSweeping, stop: stopSweeping, sweep } = sweeping
   const grants = createGrants(desk, clock, newId, () => policy, openMode)
   const hide = createHide(clock, budget)
-  const read = createRead({ store, clock, watch, present, hide, counted, settleOverdue })
+  const read = createRead({ store, clock, watch, present, hide, counted })
 
   const recordRules = ({ rules, sha256 }: LoadedRules) =>
     store.commit({ writes: [], events: [audit.rulesLoaded(clock.now(), { rules: rules.length, sha256 })] })
@@ -215,7 +217,7 @@ export function createService(deps: ServiceDeps): Service {
     },
 
     ...read,
-    ...createWaitingList({ store, clock, watch, listPending: read.listPending }),
+    ...createWaitingList({ store, clock, watch, read }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
     lastSeq: () => store.events.lastSeq(),
 
@@ -237,8 +239,8 @@ export function createService(deps: ServiceDeps): Service {
       await rotation.start()
       collector.start()
       if (deps.rules !== null) await recordRules(deps.rules)
-      const { count } = await store.confirmations.countPending(clock.now())
-      return { expired, pending: count, undelivered: await store.deliveries.countUndelivered() }
+      const pending = await store.confirmations.countPending(clock.now())
+      return { expired, pending, undelivered: await store.deliveries.countUndelivered() }
     },
     startPeople,
     async stop() {
@@ -259,6 +261,7 @@ export function createService(deps: ServiceDeps): Service {
     policy: () => policy,
     sweep,
     countPending: () => store.confirmations.countPending(clock.now()),
+    oldestPending: () => store.confirmations.oldestPending(clock.now()),
     countExecutions: () => store.confirmations.countExecutions(),
     countSessions: () => store.sessions.countRuns(),
     countListeners: () => watch.count(),

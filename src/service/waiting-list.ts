@@ -3,8 +3,8 @@
 import type { Clock } from '../clock.js'
 import { sha256 } from '../core/digest.js'
 import type { Pending, Resolved } from '../core/model.js'
-import type { Confirmations, Cursor, Store } from '../store/store.js'
-import type { WhenGone } from './read.js'
+import type { Cursor, Store } from '../store/store.js'
+import type { Read, WhenGone } from './read.js'
 import { anyConfirmation, type Watch } from './watch.js'
 
 export interface Listed {
@@ -39,12 +39,12 @@ export interface WaitingListDeps {
   store: Store
   clock: Clock
   watch: Watch
-  listPending: Confirmations['listPending']
+  read: Pick<Read, 'listPending' | 'listEnded'>
 }
 
 export type WaitingList = ReturnType<typeof createWaitingList>
 
-export function createWaitingList({ store, clock, watch, listPending }: WaitingListDeps) {
+export function createWaitingList({ store, clock, watch, read }: WaitingListDeps) {
   let latest: Promise<Look> | null = null
   let isOld = true
   let next: Promise<Look> | null = null
@@ -55,24 +55,15 @@ export function createWaitingList({ store, clock, watch, listPending }: WaitingL
   })
 
   async function readList(after: Cursor | null): Promise<Listed> {
-    const page = await listPending(pageSize, after)
+    const page = await read.listPending(pageSize, after)
     const items = page.items.filter((one) => one.resolution === null)
-    // Expired, which may not be on record yet.
-    const expired = page.items.filter((one) => one.resolution !== null)
     const isWhole = after === null && page.next === null
-    const count = isWhole ? items.length : (await store.confirmations.countPending(clock.now())).count
-    const ended = after === null ? await endedLately(expired) : []
+    const count = isWhole ? items.length : await store.confirmations.countPending(clock.now())
+    const ended = after === null ? await read.listEnded(clock.now() - latelyMs, maxEnded) : []
     const mark = sha256(
       JSON.stringify([items.map(({ id, version }) => [id, version]), count, ended.map(({ id }) => id)]),
     )
     return { items, next: page.next, count, ended, mark }
-  }
-
-  async function endedLately(expired: Resolved[]): Promise<Resolved[]> {
-    const recorded = await store.confirmations.listEnded(clock.now() - latelyMs, maxEnded)
-    const known = new Set(recorded.map(({ id }) => id))
-    const unrecorded = expired.filter(({ id }) => !known.has(id))
-    return [...unrecorded, ...recorded].sort((a, b) => b.resolution.at - a.resolution.at)
   }
 
   async function waitForList(mark: string, ms: number, whenGone: WhenGone): Promise<News> {

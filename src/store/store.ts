@@ -274,34 +274,40 @@ export interface Confirmations {
   get(id: string): Promise<Confirmation | undefined>
   /** As much of it as a waiter must know: small, however large the confirmation is. */
   brief(id: string): Promise<ConfirmationBrief | undefined>
-  /** `deadline`: pending ones, the next to expire first. `newest`: the latest created first. */
+  /**
+   * Those that fit the filter as of `now`, as they are on record: one that has expired may still be written as pending.
+   * `deadline`: pending ones, the next to expire first. `newest`: the latest created first.
+   */
   list(
     filter: ConfirmationFilter,
     order: 'deadline' | 'newest',
     limit: number,
     after: Cursor | null,
+    now: number,
   ): Promise<Page<Confirmation>>
   /**
-   * Pending ones for a list that people look through, the next to expire first. Long descriptions are empty; `details` has
-   * the first 200 characters of the text, or nothing where that is large: so a few large ones do not fill a page.
+   * Those pending at `now` for a list that people look through, the next to expire first. Long descriptions are empty;
+   * `details` has the first 200 characters of the text, or nothing where that is large: so a few large ones do not fill a page.
    */
-  listPending(limit: number, after: Cursor | null): Promise<Page<Confirmation>>
+  listPending(limit: number, after: Cursor | null, now: number): Promise<Page<Confirmation>>
   /**
-   * Those that were pending and ended after `since`, the latest first: at most so many of each way to end. They come without
-   * description, details and reason.
+   * Those that were pending and ended after `since`, at most so many of each way to end, and as many that have expired by `now`
+   * and are written as pending; the latest of each first. They come without description, details and reason.
    */
-  listEnded(since: number, limit: number): Promise<Resolved[]>
+  listEnded(since: number, limit: number, now: number): Promise<Confirmation[]>
   /** Those that are due at `now` (see `dueAt`), the longest due first; fewer when they are large. */
-  due(now: number, limit: number): Promise<Confirmation[]>
+  due(now: number, limit: number, after?: Cursor | null): Promise<Page<Confirmation>>
   /** When the next one is due. */
   nextDue(): Promise<number | undefined>
   /**
    * Those that have a due time and were created, or approved, after `now`: written before the clock was set back. Looks
    * through everything that is unfinished.
    */
-  ahead(now: number, limit: number): Promise<Confirmation[]>
-  /** Pending ones that are not due at `now`, and when the oldest of them was created. */
-  countPending(now: number): Promise<{ count: number; oldestCreatedAt: number | null }>
+  ahead(now: number, limit: number, after?: Cursor | null): Promise<Page<Confirmation>>
+  /** Pending ones that are not due at `now`. */
+  countPending(now: number): Promise<number>
+  /** When the oldest of those was created. Looks through what is due and written as pending. */
+  oldestPending(now: number): Promise<number | undefined>
   /**
    * How many approvals may still be claimed; how many that were claimed have still to be reported, in time and overdue.
    * Of the overdue ones, which may stay so for ever, at most 1000 are counted.

@@ -103,6 +103,49 @@ t.test('readers wait for what began before the deadline, not for the expiry to b
   disk.release()
 })
 
+t.test('lists show what is true while many expiries are still to be written, and wait for none', async (t) => {
+  const { built, disk } = await slow(t, { config: { rateLimit: 1000 } })
+  const { call, submit, clock, service } = built
+  const items = Array.from({ length: 100 }, (_, n) => ({ action: 'noise', description: 'x', details: { n } }))
+  for (let round = 0; round < 3; round++) {
+    const all = items.map((item) => ({ ...item, description: `round ${round}`, timeout_seconds: 30 }))
+    t.equal((await call('POST', '/confirm/batch', { items: all })).status, 200)
+  }
+  const { id } = (await submit({ timeout_seconds: 300 })).body
+  await clock.advance(29_999)
+  disk.hold()
+  await pass(built, 2)
+  t.match((await call('GET', '/health')).body, { pending_count: 1 })
+  const pending = (await call('GET', '/confirm?status=pending')).body
+  t.match(pending, { count: 1, confirmations: [{ id }], next_cursor: null })
+  t.match((await call('GET', '/audit?status=pending')).body, { count: 1, entries: [{ id }] })
+  for (const filter of ['/confirm?status=expired', '/audit?resolved_by=system:timeout', '/audit?status=expired']) {
+    const seen: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const { body }: Answer = await call('GET', `${filter}&limit=70${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      for (const one of body.confirmations ?? body.entries) {
+        t.match(one, { status: 'expired', resolved_by: 'system:timeout' })
+        seen.push(one.id)
+      }
+      cursor = body.next_cursor
+    }
+    t.equal(seen.length, 300, filter)
+    t.equal(new Set(seen).size, 300)
+  }
+  const { items: waiting, count, ended, next } = await service.readList(null)
+  t.match([waiting, count, next], [[{ id }], 1, null])
+  t.equal(ended.length, 5)
+  t.ok(ended.every(({ status }) => status === 'expired'))
+  disk.release()
+  await clock.advance(1000)
+  t.same(
+    (await service.readList(null)).ended.map((one) => one.id),
+    ended.map((one) => one.id),
+    'and on record it is the same list',
+  )
+})
+
 t.test('what arrives in time and is to be written after it is too late', async (t) => {
   const verbs = [
     ['approve', undefined, 'already_resolved', 'expired', 30_000],

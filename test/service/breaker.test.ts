@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { anyone } from '../../src/access/role.js'
 import { startTelegram } from '../notify/fake-telegram.js'
-import { build, type BuildOptions, type CallAs, counter, giveKeys } from '../support.js'
+import { build, type BuildOptions, type CallAs, counter, giveKeys, interleaving } from '../support.js'
 
 const key = 'agent:main:telegram:dm:7'
 const minute = 60_000
@@ -116,6 +116,48 @@ t.test('many that expire at once count each, and lead to one step', async (t) =>
     ['session_warned', 3],
     ['session_paused', 6],
   ])
+})
+
+t.test('a hundred that expire at once count one after the other, and each step comes with its own', async (t) => {
+  const { call, clock, session, events, steps } = await open(t)
+  const items = Array.from({ length: 100 }, (_, n) => ({
+    action: 'noise',
+    description: 'x',
+    session_key: key,
+    details: { n },
+    timeout_seconds: 30,
+  }))
+  t.equal((await call('POST', '/confirm/batch', { items })).status, 200)
+  await clock.advance(30_000)
+  t.equal((await session()).session.streak.failures, 100)
+  t.same(await steps(), [
+    ['session_warned', 3],
+    ['session_paused', 6],
+  ])
+  const told = (await events()).map(({ type }: any) => type)
+  const expired = (before: string) => told.slice(0, told.indexOf(before)).filter((type) => type === 'expired').length
+  t.same([expired('session_warned'), expired('session_paused')], [3, 6])
+  t.equal(told.filter((type) => type === 'expired').length, 100)
+})
+
+t.test('what others change while very many expire is counted once and in its place', async (t) => {
+  const { interfere, wrapStore } = interleaving()
+  const { call, clock, session, events } = await open(t, { wrapStore })
+  const items = Array.from({ length: 100 }, (_, n) => ({
+    action: 'noise',
+    description: 'x',
+    session_key: key,
+    details: { n },
+    timeout_seconds: n === 0 ? 60 : 30,
+  }))
+  const { body } = await call('POST', '/confirm/batch', { items })
+  // The sweep has planned its first changes when somebody denies another request of the session.
+  interfere(() => call('POST', `/confirm/${body.results[0].body.id}/deny`))
+  await clock.advance(30_000)
+  t.equal((await session()).session.streak.failures, 100)
+  const ends = (await events()).filter(({ type }: any) => type === 'expired' || type === 'denied')
+  t.equal(new Set(ends.map(({ confirmation_id: id }: any) => id)).size, 100)
+  t.equal(ends.length, 100)
 })
 
 t.test("a person's yes ends a streak; a grant's, a withdrawal and a rotation do not", async (t) => {

@@ -24,6 +24,7 @@ import {
   type Cursor,
   type EventFilter,
   isCommitted,
+  type Page,
   type Requirement,
   type Store,
   type Turn,
@@ -397,7 +398,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     for (const record of records) await store.commit(insert(record))
     await store.commit(approve(records[3]!, 'alice', 5000))
     const ids = async (filter: ConfirmationFilter) =>
-      (await store.confirmations.list(filter, 'newest', 10, null)).items.map(({ id }) => id)
+      (await store.confirmations.list(filter, 'newest', 10, null, 10_000)).items.map(({ id }) => id)
     t.same(await ids({}), ['c4', 'c3', 'c2', 'c1'])
     t.same(await ids({ action: 'x' }), ['c4', 'c1'])
     t.same(await ids({ requester: 'bot' }), ['c4', 'c2'])
@@ -449,7 +450,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const olga = { kind: 'link', recipient: personActor('olga') } as const
     await vote(held[4]!, 'approve', olga)
     const ids = async (filter: ConfirmationFilter) =>
-      (await store.confirmations.list(filter, 'newest', 10, null)).items.map(({ id }) => id)
+      (await store.confirmations.list(filter, 'newest', 10, null, 10_000)).items.map(({ id }) => id)
     t.same(await ids({ votedBy: 'alice' }), ['c2', 'c1', 'c0'])
     t.same(await ids({ votedBy: 'bob' }), ['c2'], 'who did not have the last word')
     t.same(await ids({ votedBy: 'olga' }), ['c4'], 'by a link of her own')
@@ -472,6 +473,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
         'newest',
         1,
         place,
+        5000,
       )
       seen.push(...page.items.map(({ id }) => id))
       place = page.next
@@ -496,6 +498,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
         'newest',
         500,
         place,
+        1000,
       )
       t.ok(page.items.length < 12)
       seen.push(...page.items.map(({ id }) => id))
@@ -511,26 +514,28 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     await store.commit(insert(confirmation('c1', { createdAt: 1000, deadline: 5000 })))
     await store.commit(insert(confirmation('c2', { createdAt: 1000, deadline: 9000 })))
     await store.commit(insert(confirmation('c3', { createdAt: 8000, deadline: 9000 })))
-    const ids = async (now: number) => (await store.confirmations.due(now, 10)).map(({ id }) => id).sort()
+    const ids = async (now: number) => (await store.confirmations.due(now, 10)).items.map(({ id }) => id).sort()
     t.same(await ids(4999), [])
     t.same(await ids(5000), ['c1'])
     t.same(await ids(9000), ['c1', 'c2', 'c3'])
-    const ahead = async (now: number) => (await store.confirmations.ahead(now, 10)).map(({ id }) => id)
+    const ahead = async (now: number) => (await store.confirmations.ahead(now, 10)).items.map(({ id }) => id)
     t.same(await ahead(7999), ['c3'])
     t.same(await ahead(8000), [])
-    t.equal((await store.confirmations.due(9000, 1)).length, 1)
+    t.equal((await store.confirmations.due(9000, 1)).items.length, 1)
     t.equal(await store.confirmations.nextDue(), 5000)
-    t.same(await store.confirmations.countPending(5000), { count: 1, oldestCreatedAt: 1000 })
-    t.same(await store.confirmations.countPending(8500), { count: 2, oldestCreatedAt: 1000 })
-    for (const one of await store.confirmations.due(9000, 10)) {
+    t.same(await store.confirmations.countPending(5000), 1)
+    t.equal(await store.confirmations.oldestPending(5000), 1000)
+    t.same(await store.confirmations.countPending(8500), 2)
+    for (const one of (await store.confirmations.due(9000, 10)).items) {
       await store.commit({
         writes: [{ kind: 'confirmation', expect: one.version, record: asOf(one, 9000) }],
         events: [event(one.id)],
       })
     }
-    t.same(await store.confirmations.due(9000, 10), [])
+    t.same((await store.confirmations.due(9000, 10)).items, [])
     t.equal(await store.confirmations.nextDue(), undefined)
-    t.same(await store.confirmations.countPending(1), { count: 0, oldestCreatedAt: null })
+    t.same(await store.confirmations.countPending(1), 0)
+    t.equal(await store.confirmations.oldestPending(1), undefined)
   })
 
   t.test('approvals that nobody claimed and claims that nobody reported come due like deadlines', async (t) => {
@@ -554,17 +559,17 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await store.confirmations.get('c2'), claimed)
     t.same(await store.confirmations.countExecutions(), { unclaimed: 1, claimed: 1, unreported: 0 })
     t.equal(await store.confirmations.nextDue(), 4000)
-    t.same(await store.confirmations.due(3999, 10), [])
-    t.same(await store.confirmations.due(4000, 10), [claimed])
-    t.same((await store.confirmations.ahead(1999, 10)).map(({ id }) => id).sort(), ['c1', 'c2'])
-    t.same(await store.confirmations.ahead(2000, 10), [])
-    t.equal((await store.confirmations.due(7000, 10)).length, 2)
+    t.same((await store.confirmations.due(3999, 10)).items, [])
+    t.same((await store.confirmations.due(4000, 10)).items, [claimed])
+    t.same((await store.confirmations.ahead(1999, 10)).items.map(({ id }) => id).sort(), ['c1', 'c2'])
+    t.same((await store.confirmations.ahead(2000, 10)).items, [])
+    t.equal((await store.confirmations.due(7000, 10)).items.length, 2)
     await put(claimed, report(claimed, 'succeeded', 'done', 3500) as Confirmation)
     t.match(await store.confirmations.get('c2'), {
       execution: { state: 'succeeded', reportedAt: 3500, message: 'done' },
     })
     t.same(await store.confirmations.countExecutions(), { unclaimed: 1, claimed: 0, unreported: 0 })
-    t.match(await store.confirmations.due(7000, 10), [{ id: 'c1' }])
+    t.match((await store.confirmations.due(7000, 10)).items, [{ id: 'c1' }])
     const late = claim((await store.confirmations.get('c1'))!, null, 3000, 1000) as Confirmation
     await put((await store.confirmations.get('c1'))!, late)
     await put(late, asOf(late, 4000))
@@ -595,7 +600,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     await store.commit(insert(confirmation('c1', { details: details('short'), description: 'd'.repeat(4000) })))
     await store.commit(insert(confirmation('c2', { details: details('é'.repeat(300)), description: 'd'.repeat(4001) })))
     await store.commit(insert(confirmation('c3', { details: details('x'.repeat(17_000)) })))
-    const { items } = await store.confirmations.listPending(10, null)
+    const { items } = await store.confirmations.listPending(10, null, 1000)
     t.same(
       items.map(({ details }) => details),
       [details('short'), details('é'.repeat(300)).slice(0, 200), ''],
@@ -621,12 +626,96 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     for (const at of [4000, 5000, 6000]) await ended(`withdrawn at ${at}`, 'cancelled', at)
     await ended('no', 'denied', 7000)
     await ended('yes', 'approved', 8000)
-    const found = await store.confirmations.listEnded(2000, 2)
+    const found = await store.confirmations.listEnded(2000, 2, 300_000)
     t.same(
       found.map(({ id }) => id),
-      ['yes', 'no', 'withdrawn at 6000', 'withdrawn at 5000', 'first'],
+      ['yes', 'no', 'first', 'withdrawn at 6000', 'withdrawn at 5000'],
     )
     t.match(found[1], { status: 'denied', details: '', description: '', resolution: { at: 7000, reason: null } })
+    for (const deadline of [301_000, 302_000, 303_000, 304_000]) {
+      await store.commit(insert(confirmation(`over at ${deadline}`, { details: '{"large":1}', deadline })))
+    }
+    const unrecorded = (await store.confirmations.listEnded(2000, 2, 303_000)).filter(
+      ({ status }) => status === 'pending',
+    )
+    t.match(unrecorded, [
+      { id: 'over at 303000', details: '' },
+      { id: 'over at 302000', details: '' },
+    ])
+  })
+
+  t.test('what has expired and is not written as that yet is listed as that, with what is', async (t) => {
+    const store = await open(t)
+    const late = { deadline: 9000 }
+    await store.commit(insert(confirmation('c1', { createdAt: 1000, ...late, action: 'x' })))
+    const recorded = confirmation('c2', { createdAt: 2000, deadline: 8000 })
+    await store.commit(insert(recorded))
+    await store.commit(change({ kind: 'confirmation', expect: 1, record: asOf(recorded, 8000) }))
+    await store.commit(insert(confirmation('c3', { createdAt: 3000, ...late })))
+    await store.commit(insert(confirmation('c4', { createdAt: 4000, deadline: 20_000 })))
+    const ids = async (filter: ConfirmationFilter, now: number, order: 'newest' | 'deadline' = 'newest') =>
+      (await store.confirmations.list(filter, order, 10, null, now)).items.map(({ id }) => id)
+    for (const filter of [{ statuses: ['expired' as const] }, { resolvedBy: 'system:timeout' }]) {
+      t.same(await ids(filter, 8999), ['c2'])
+      t.same(await ids(filter, 9000), ['c3', 'c2', 'c1'])
+      t.same(await ids({ ...filter, action: 'x' }, 9000), ['c1'])
+      t.same(await ids({ ...filter, resolvedSince: 9000 }, 9000), ['c3', 'c1'])
+    }
+    t.same(await ids({ statuses: ['expired', 'denied'] }, 9000), ['c3', 'c2', 'c1'])
+    t.same(await ids({ resolvedUntil: 9000 }, 9000), ['c2'])
+    for (const order of ['newest', 'deadline'] as const) {
+      t.same(await ids({ statuses: ['pending'] }, 9000, order), ['c4'])
+      t.same((await ids({ statuses: ['pending'] }, 8999, order)).sort(), ['c1', 'c3', 'c4'])
+    }
+    t.same(await ids({ resolvedBy: '' }, 9000), ['c4'])
+    t.same(await ids({}, 9000), ['c4', 'c3', 'c2', 'c1'], 'each once')
+    const listed = await store.confirmations.listPending(10, null, 9000)
+    t.match(listed, { items: [{ id: 'c4' }], next: null })
+    t.match((await store.confirmations.listPending(10, [8500, 1], 9000)).items, [{ id: 'c4' }], 'also further on')
+  })
+
+  t.test('of very many that have expired and are not written as that, pages hold each once', async (t) => {
+    const store = await open(t)
+    const count = 600
+    const all = Array.from({ length: count }, (_, n) => confirmation(`c${n}`, { createdAt: 1000 + n, deadline: 9000 }))
+    await Promise.all(all.map((record) => store.commit(insert(record))))
+    const written = all.filter((_, n) => n % 5 === 0).map((one) => asOf(one, 9000))
+    await Promise.all(
+      written.slice(0, 50).map((record) => store.commit(change({ kind: 'confirmation', expect: 1, record }))),
+    )
+    const seen: string[] = []
+    let place: Cursor | null = null
+    do {
+      const page: Page<Confirmation> = await store.confirmations.list(
+        { statuses: ['expired'] },
+        'newest',
+        70,
+        place,
+        9000,
+      )
+      seen.push(...page.items.map(({ id }) => id))
+      // What is written meanwhile is neither lost nor told twice.
+      const next = written.pop()!
+      if ((await store.confirmations.get(next.id))!.status === 'pending')
+        await store.commit(change({ kind: 'confirmation', expect: 1, record: next }))
+      place = page.next
+    } while (place !== null)
+    t.same(seen, all.map(({ id }) => id).reverse())
+  })
+
+  t.test('what is due is read on from a place, also where all is due at once', async (t) => {
+    const store = await open(t)
+    for (let n = 0; n < 5; n++) await store.commit(insert(confirmation(`c${n}`, { createdAt: 5000, deadline: 9000 })))
+    for (const find of ['due', 'ahead'] as const) {
+      const now = find === 'due' ? 9000 : 4000
+      const first = await store.confirmations[find](now, 3)
+      const rest = await store.confirmations[find](now, 3, first.next)
+      t.same(
+        [...first.items, ...rest.items].map(({ id }) => id),
+        ['c0', 'c1', 'c2', 'c3', 'c4'],
+      )
+      t.equal(rest.next, null)
+    }
   })
 
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
@@ -829,6 +918,40 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids(10, ['a.example', 'b.example:8080']), [])
   })
 
+  t.test('what is due for others is found behind any number of destinations, full or not', async (t) => {
+    const store = await open(t)
+    const count = 300
+    const host = (n: number) => `host-${String(n).padStart(3, '0')}.example`
+    const put = (id: string, destination: string, share: string, nextAt: number) =>
+      store.commit(
+        change(
+          { kind: 'confirmation', expect: 'absent', record: confirmation(id, { share }) },
+          {
+            kind: 'delivery',
+            expect: 'absent',
+            record: delivery(id, { channel: 'callback', destination, share, nextAt }),
+          },
+        ),
+      )
+    // Of `many` each is another; of `few` nearly all go to the one that is full.
+    await Promise.all(Array.from({ length: count }, (_, n) => put(`many-${n}`, host(n), 'many', 1000 + n)))
+    await Promise.all(Array.from({ length: count }, (_, n) => put(`few-${n}`, host(0), 'few', 1000 + n)))
+    await put('few-last', host(1), 'few', 5000)
+    await put('few-later', host(2), 'few', 9001)
+    const ids = async (fullDestinations: string[], limit = 4) =>
+      (await store.deliveries.due('callback', 9000, limit, turn({ fullDestinations }))).map(
+        ({ subjectId }) => subjectId,
+      )
+    t.same(await ids([]), ['few-0', 'many-0', 'few-1', 'many-1'])
+    t.same(await ids([host(0)]), ['few-last', 'many-1', 'many-2'])
+    t.same(await ids([host(0), host(1)], 2), ['many-2', 'many-3'])
+    t.same(await ids(Array.from({ length: count }, (_, n) => host(n))), [])
+    const others = Array.from({ length: count - 1 }, (_, n) => host(n))
+    t.same(await ids(others), [`many-${count - 1}`])
+    await store.deliveries.claim('callback', ['few-last'], 60_000_000_000_000)
+    t.same((await ids([host(0)]))[0], 'many-1', 'what is leased is not due')
+  })
+
   t.test('what is due comes in turns between requesters, beginning behind the one served last', async (t) => {
     const store = await open(t)
     for (const id of ['b1', 'b2', 'b3', 'b4', 'c1', 'c2', 'a1']) {
@@ -877,7 +1000,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const once = vote('alice', held)
     await store.commit(change({ kind: 'confirmation', expect: 1, record: once }))
     t.same(await store.confirmations.get('c1'), once)
-    t.same((await store.confirmations.list({ statuses: ['pending'] }, 'deadline', 10, null)).items[0], once)
+    t.same((await store.confirmations.list({ statuses: ['pending'] }, 'deadline', 10, null, 1000)).items[0], once)
     const twice = vote('Zoë', once)
     await store.commit(change({ kind: 'confirmation', expect: 2, record: twice }))
     t.same(await store.confirmations.get('c1'), twice)

@@ -107,8 +107,8 @@ t.test(
             detail,
           )
         t.notOk(grows, `${detail}: ${source.replace(/\s+/g, ' ').slice(0, 100)}`)
-        if (/deadline <=|ORDER BY deadline/.test(source)) t.match(plan, [{ detail: /confirmations_pending|COMPOUND/ }])
       }
+      if (/deadline <=|ORDER BY deadline/.test(source)) t.match(JSON.stringify(plan), /confirmations_pending|COMPOUND/)
     }
   },
 )
@@ -159,8 +159,8 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
   const automatic = { resolution: { by: { kind: 'grant', id: 'g1' } }, execution: { state: 'lapsed', claimBy: 1000 } }
   t.match(await store.confirmations.get('c4'), { ...common, ...automatic })
   t.equal((await store.events.list(0, 10, { confirmationId: 'c1' })).events.length, 1)
-  t.match(await store.confirmations.due(300_000, 10), [], 'and nothing of that comes due')
-  const { items } = await store.confirmations.list({}, 'newest', 10, null)
+  t.match(await store.confirmations.due(300_000, 10), { items: [] }, 'and nothing of that comes due')
+  const { items } = await store.confirmations.list({}, 'newest', 10, null, 0)
   t.same(
     items.map(({ id }) => id),
     ['c4', 'c3', 'c2', 'c1'],
@@ -205,7 +205,7 @@ t.test('what was unfinished before there was a due time has one', async (t) => {
   old.close()
   const store = openSqliteStore(path)
   t.teardown(() => store.close())
-  const ids = (await store.confirmations.due(9000, 10)).map(({ id }) => id)
+  const ids = (await store.confirmations.due(9000, 10)).items.map(({ id }) => id)
   t.same(ids, ['waits', 'unclaimed', 'claimed'], 'the longest due first')
   t.equal(await store.confirmations.nextDue(), 3000)
 })
@@ -355,7 +355,7 @@ t.test('who voted before there was a list of voters is in it, by the events', as
   const store = openSqliteStore(path)
   t.teardown(() => store.close())
   const ids = async (votedBy: string) =>
-    (await store.confirmations.list({ votedBy }, 'newest', 10, null)).items.map(({ id }) => id)
+    (await store.confirmations.list({ votedBy }, 'newest', 10, null, 0)).items.map(({ id }) => id)
   t.same(await ids('alice'), ['c3', 'c2', 'c1'])
   t.same(await ids('bob'), ['c1'])
   t.same(await ids('telegram:-1'), ['c3'])

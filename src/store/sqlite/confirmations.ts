@@ -1,12 +1,13 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
-import { textOf } from '../../core/actor.js'
+import { system, textOf } from '../../core/actor.js'
+import { asOf } from '../../core/confirmation.js'
 import type { Confirmation, Resolved, Status } from '../../core/model.js'
 import { longestTimeoutSeconds } from '../../policy/risk.js'
 import { briefly, confirmations as table, inPassing } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
-import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
+import { anyConfirmation, type AssertKnown, maxPageBytes, read } from './reading.js'
 
 /** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
 const maxRowsRead = 5000
@@ -19,14 +20,20 @@ const filterColumns = {
   statuses: 'status',
 } as const
 
+/** By what each of these finds one that has expired. */
+const expired: Partial<Record<keyof typeof filterColumns, string>> = {
+  statuses: 'expired',
+  resolvedBy: textOf(system('timeout')),
+}
+
 /** What was pending, and is no more. */
 const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
 
-  /** The rows to look through for a filter. */
-  function newest(filter: ConfirmationFilter, after: Cursor | null): IterableIterator<unknown> {
+  /** The rows to look through for a filter: what fits it as of `now` is among them. */
+  function newest(filter: ConfirmationFilter, after: Cursor | null, now: number): IterableIterator<unknown> {
     // Nobody resolved what is pending.
     const wanted =
       filter.resolvedBy === '' ? { ...filter, statuses: ['pending' as const], resolvedBy: undefined } : filter
@@ -40,7 +47,10 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     // First of all: what is found by its voters need not be looked at for them.
     if (filter.votedBy !== undefined) return sql.votedBy.iterate({ ...bounds, value: filter.votedBy })
     if (key === undefined) return sql.allNewest.iterate(bounds)
-    return sql.newest.get(key)!.iterate({ ...bounds, value: values[key] })
+    const value = values[key]
+    // Some may have expired and not be written as that yet.
+    const isAmongPending = value === expired[key] && sql.anyOverdue.get(now) !== undefined
+    return (isAmongPending ? sql.orPending : sql.newest).get(key)!.iterate({ ...bounds, value })
   }
 
   return {
@@ -57,32 +67,37 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       return { ...brief, isResolved: status !== 'pending' }
     }),
 
-    list: read((filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) => {
-      // Whether one in doubt belongs into it is in doubt too.
-      assertKnown(anyConfirmation)
-      return order === 'deadline'
-        ? collect(sql.byDeadline.iterate(...(after ?? [-1, -1])), filter, limit)
-        : collect(newest(filter, after), filter, limit)
-    }),
-
-    listPending: read((limit: number, after: Cursor | null) => {
-      assertKnown(anyConfirmation)
-      return collect(sql.pendingBriefly.iterate(...(after ?? [-1, -1])), {}, limit)
-    }),
-
-    listEnded: read((since: number, limit: number) => {
-      assertKnown(anyConfirmation)
-      const ended = waysToEnd.flatMap((status) => sql.ended.all(status, since, limit) as SqlValue[][])
-      return ended.map((row) => toRecord(row) as Resolved).sort((a, b) => b.resolution.at - a.resolution.at)
-    }),
-
-    due: read((now: number, limit: number) => takeSome(sql.due.iterate(now, limit), sizeOf).items.map(toRecord)),
-    nextDue: read(() => sql.nextDue.get() as number | undefined),
-    ahead: read((now: number, limit: number) => takeSome(sql.ahead.iterate(now, limit), sizeOf).items.map(toRecord)),
-
-    countPending: read(
-      (now: number) => sql.countPending.get({ now }) as { count: number; oldestCreatedAt: number | null },
+    list: read(
+      (filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null, now: number) => {
+        // Whether one in doubt belongs into it is in doubt too.
+        assertKnown(anyConfirmation)
+        const rows = order === 'deadline' ? sql.byDeadline.iterate(notDue(after, now)) : newest(filter, after, now)
+        return collect(rows, limit, (confirmation) => matches(asOf(confirmation, now), filter))
+      },
     ),
+
+    listPending: read((limit: number, after: Cursor | null, now: number) => {
+      assertKnown(anyConfirmation)
+      return collect(sql.pendingBriefly.iterate(notDue(after, now)), limit)
+    }),
+
+    listEnded: read((since: number, limit: number, now: number) => {
+      assertKnown(anyConfirmation)
+      const overdue = sql.overdue.all(now, since, limit) as SqlValue[][]
+      const ended = waysToEnd.flatMap((status) => sql.ended.all(status, since, limit) as SqlValue[][])
+      return [...overdue, ...ended].map(toRecord)
+    }),
+
+    due: read((now: number, limit: number, after: Cursor | null = null) =>
+      collect(sql.due.iterate({ now, ...behind(after) }), limit),
+    ),
+    nextDue: read(() => sql.nextDue.get() as number | undefined),
+    ahead: read((now: number, limit: number, after: Cursor | null = null) =>
+      collect(sql.ahead.iterate({ now, ...behind(after) }), limit),
+    ),
+
+    countPending: read((now: number) => sql.countPending.get({ now }) as number),
+    oldestPending: read((now: number) => sql.oldestPending.get({ now }) as number | undefined),
     countExecutions: read(() => sql.countExecutions.get() as Record<'unclaimed' | 'claimed' | 'unreported', number>),
     alike: read((requester: string, digest: string, description: string, now: number) =>
       first(sql.alike.get(requester, digest, description, now)),
@@ -122,14 +137,27 @@ function prepare(db: Database.Database) {
   const columns = table.columns()
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
   const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
-  const newestFrom = (from: string, condition: string) =>
-    rows(`SELECT created_at, arrival, ${columns} FROM ${from}
-      WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
-      ORDER BY created_at DESC, arrival DESC`)
-  const newestWhere = (condition: string) => newestFrom('confirmations', condition)
-  const byDeadline = (read: string) =>
-    rows(`SELECT deadline, arrival, ${read} ${fromPending}
-      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
+  const newestOf = (...sources: [from: string, condition: string][]) => {
+    const parts = sources.map(
+      ([from, condition]) => `SELECT created_at, arrival, ${columns} FROM ${from}
+        WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)`,
+    )
+    return rows(`${parts.join(' UNION ALL ')} ORDER BY created_at DESC, arrival DESC`)
+  }
+  const newestBy = (...more: [from: string, condition: string][]) =>
+    new Map(
+      Object.entries(filterColumns).map(([key, column]) => {
+        const condition = `${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`
+        return [key as keyof typeof filterColumns, newestOf(['confirmations', condition], ...more)]
+      }),
+    )
+  // In two parts, because a comparison of pairs looks through all that have the same time.
+  const byTime = (column: 'deadline' | 'due_at', read: string, from: string, condition: string) =>
+    rows(`SELECT ${column}, arrival, ${read} ${from} WHERE ${condition} AND ${column} = @at AND arrival > @arrival
+      UNION ALL SELECT ${column}, arrival, ${read} ${from} WHERE ${condition} AND ${column} > @at
+      ORDER BY ${column}, arrival`)
+  const byDeadline = (read: string) => byTime('deadline', read, fromPending, "status = 'pending'")
+  const byDue = (condition: string) => byTime('due_at', columns, 'FROM confirmations', condition)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
     brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
@@ -137,24 +165,30 @@ function prepare(db: Database.Database) {
     byDeadline: byDeadline(columns),
     pendingBriefly: byDeadline(table.columns(briefly)),
     ended: rows(`SELECT ${table.columns(inPassing)} FROM confirmations INDEXED BY confirmations_ended
-      WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ? ORDER BY resolved_at DESC LIMIT ?`),
-    allNewest: newestWhere(''),
-    votedBy: newestFrom('voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND'),
-    newest: new Map(
-      Object.entries(filterColumns).map(([key, column]) => [
-        key as keyof typeof filterColumns,
-        newestWhere(`${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`),
-      ]),
-    ),
-    due: rows(`SELECT ${columns} FROM confirmations WHERE due_at <= ? ORDER BY due_at LIMIT ?`),
+      WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ?
+      ORDER BY resolved_at DESC, arrival DESC LIMIT ?`),
+    allNewest: newestOf(['confirmations', '']),
+    votedBy: newestOf(['voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND']),
+    newest: newestBy(),
+    orPending: newestBy(['confirmations', "status = 'pending' AND"]),
+    anyOverdue: db.prepare(`SELECT 1 ${fromPending} WHERE status = 'pending' AND deadline <= ? LIMIT 1`).pluck(),
+    overdue: rows(`SELECT ${table.columns(inPassing)} ${fromPending}
+      WHERE status = 'pending' AND deadline <= ? AND deadline > ? ORDER BY deadline DESC, arrival DESC LIMIT ?`),
+    due: byDue('due_at <= @now'),
     nextDue: db.prepare('SELECT due_at FROM confirmations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1').pluck(),
-    ahead: rows(`SELECT ${columns} FROM confirmations
-      WHERE due_at IS NOT NULL AND coalesce(resolved_at, created_at) > ? LIMIT ?`),
-    countPending: db.prepare(`SELECT
-      (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
-      (SELECT count(*) FROM confirmations WHERE status = 'pending' AND created_at > @now) AS count,
-      (SELECT created_at FROM confirmations WHERE status = 'pending' AND created_at <= @now AND deadline > @now
-        ORDER BY created_at LIMIT 1) AS oldestCreatedAt`),
+    ahead: byDue('coalesce(resolved_at, created_at) > @now'),
+    countPending: db
+      .prepare(
+        `SELECT (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
+        (SELECT count(*) FROM confirmations WHERE status = 'pending' AND created_at > @now)`,
+      )
+      .pluck(),
+    oldestPending: db
+      .prepare(
+        `SELECT created_at FROM confirmations WHERE status = 'pending' AND created_at <= @now AND deadline > @now
+        ORDER BY created_at LIMIT 1`,
+      )
+      .pluck(),
     countExecutions: db.prepare(`SELECT
       (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
       (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed,
@@ -195,8 +229,21 @@ function first(row: unknown): Confirmation | undefined {
   return row === undefined ? undefined : toRecord(row as SqlValue[])
 }
 
+function behind(after: Cursor | null) {
+  return { at: after?.[0] ?? -1, arrival: after?.[1] ?? -1 }
+}
+
+/** The same, where the deadline is not over at `now`. */
+function notDue(after: Cursor | null, now: number) {
+  return behind(after !== null && after[0] > now ? after : [now, Number.MAX_SAFE_INTEGER])
+}
+
 /** Rows begin with their place in the listing. */
-function collect(rows: IterableIterator<unknown>, filter: ConfirmationFilter, limit: number): Page<Confirmation> {
+function collect(
+  rows: IterableIterator<unknown>,
+  limit: number,
+  isWanted = (_: Confirmation): boolean => true,
+): Page<Confirmation> {
   const items: Confirmation[] = []
   let place: Cursor | null = null
   let bytes = 0
@@ -207,7 +254,7 @@ function collect(rows: IterableIterator<unknown>, filter: ConfirmationFilter, li
     if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
       return { items, next: place }
     const confirmation = table.read(row, 2)
-    if (matches(confirmation, filter)) items.push(confirmation)
+    if (isWanted(confirmation)) items.push(confirmation)
     count += 1
     place = [row[0], row[1]]
   }

@@ -1331,7 +1331,9 @@ t.test('a link in the database is a hash: after a restart the message still lead
   const after = await build(t, { dbPath })
   const page = await browse(after).send(link, { verdict: 'deny' })
   t.equal(page.status, 303)
-  const [denied] = (await after.store.confirmations.list({ statuses: ['denied'] }, 'newest', 5, null)).items
+  const [denied] = (
+    await after.store.confirmations.list({ statuses: ['denied'] }, 'newest', 5, null, after.clock.now())
+  ).items
   t.same(denied?.resolution?.by, { kind: 'link', recipient: { kind: 'person', name: 'olga' } })
 })
 
