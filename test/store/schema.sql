@@ -107,6 +107,9 @@ CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE 
 
 CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
 
+CREATE INDEX deliveries_to ON deliveries (channel, share, destination, next_at, leased_until)
+    WHERE next_at IS NOT NULL AND destination <> '';
+
 CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
     WHERE next_at IS NOT NULL;
 

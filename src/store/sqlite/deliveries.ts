@@ -6,7 +6,26 @@ import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
 import { read } from './reading.js'
 
+/** So many destinations of a share are looked at one by one. */
+const maxDestinations = 256
+
+type DueRow = Omit<Due, 'isInLog'> & { isInLog: number; nextAt: number }
+
+function toDue({ subjectId, destination, share, createdAt, deadline, isInLog }: DueRow): Due {
+  return { subjectId, destination, share, createdAt, deadline, isInLog: isInLog === 1 }
+}
+
 export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release'> {
+  // Alarms are few: they are looked for only where there is no confirmation.
+  const due = (index: string, condition: string) =>
+    db.prepare(`SELECT confirmation_id AS subjectId, destination, deliveries.share, next_at AS nextAt,
+        coalesce(created_at, (SELECT created_at FROM alarms WHERE alarms.id = confirmation_id)) AS createdAt,
+        deadline, EXISTS (SELECT 1 FROM deliveries AS log WHERE log.confirmation_id = deliveries.confirmation_id
+          AND log.channel = 'log' AND log.state = 'sent') AS isInLog
+      FROM deliveries INDEXED BY ${index} LEFT JOIN confirmations ON confirmations.id = confirmation_id
+      WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
+        AND ${condition} AND createdAt IS NOT NULL
+      ORDER BY next_at LIMIT @limit`)
   const sql = {
     of: db.prepare(`SELECT ${table.columns()} FROM deliveries WHERE confirmation_id = ?`).raw(),
     firstShare: db
@@ -18,15 +37,14 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
         WHERE channel = ? AND share > ? AND next_at IS NOT NULL`,
       )
       .pluck(),
-    // Alarms are few: they are looked for only where there is no confirmation.
-    due: db.prepare(`SELECT confirmation_id AS subjectId, destination, deliveries.share,
-        coalesce(created_at, (SELECT created_at FROM alarms WHERE alarms.id = confirmation_id)) AS createdAt,
-        deadline, EXISTS (SELECT 1 FROM deliveries AS log WHERE log.confirmation_id = deliveries.confirmation_id
-          AND log.channel = 'log' AND log.state = 'sent') AS isInLog
-      FROM deliveries INDEXED BY deliveries_turn LEFT JOIN confirmations ON confirmations.id = confirmation_id
-      WHERE channel = @channel AND deliveries.share = @share AND next_at <= @now AND coalesce(leased_until, 0) <= @now
-        AND destination NOT IN (SELECT value FROM json_each(@except)) AND createdAt IS NOT NULL
-      ORDER BY next_at LIMIT @limit`),
+    due: due('deliveries_turn', 'destination NOT IN (SELECT value FROM json_each(@except))'),
+    dueTo: due('deliveries_to', "destination = @destination AND destination <> ''"),
+    nextDestination: db
+      .prepare(
+        `SELECT min(destination) FROM deliveries INDEXED BY deliveries_to
+        WHERE channel = ? AND share = ? AND destination > ? AND destination <> '' AND next_at IS NOT NULL`,
+      )
+      .pluck(),
     nextDue: db
       .prepare(
         'SELECT next_at FROM deliveries WHERE channel = ? AND next_at > ? AND leased_until IS NULL ORDER BY next_at LIMIT 1',
@@ -41,6 +59,7 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
       .prepare("SELECT count(*) FROM deliveries WHERE next_at IS NOT NULL AND channel <> 'log'")
       .pluck(),
   }
+
   /** The shares of a channel that have something queued, once round, this one last. */
   function* sharesAfter(channel: ChannelName, last: string): Generator<string> {
     const next = (share: string) => sql.nextShare.get(channel, share) as string | null
@@ -49,15 +68,35 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
     for (; share !== null && share <= last; share = next(share)) yield share
   }
 
+  /**
+   * Where a share has something queued that is not full, so that what is queued for those that are need not be looked through;
+   * null where it goes nowhere in particular, or to so many that this is dearer.
+   */
+  function openDestinations(channel: ChannelName, share: string, full: ReadonlySet<string>): string[] | null {
+    const open: string[] = []
+    let last: string | null = ''
+    for (let count = 0; count <= maxDestinations; count++) {
+      last = sql.nextDestination.get(channel, share, last) as string | null
+      if (last === null) return count === 0 ? null : open
+      if (!full.has(last)) open.push(last)
+    }
+    return null
+  }
+
   return {
     of: read((id: string) => (sql.of.all(id) as SqlValue[][]).map((row) => table.read(row))),
     due: read((channel: ChannelName, now: number, limit: number, { after, fullShares, fullDestinations }: Turn) => {
+      const full = new Set(fullDestinations)
       const except = JSON.stringify(fullDestinations)
-      const ofShare = (share: string, limit: number) => {
-        const rows = sql.due.all({ channel, share, now, except, limit }) as (Omit<Due, 'isInLog'> & {
-          isInLog: number
-        })[]
-        return rows.map((row): Due => ({ ...row, isInLog: row.isInLog === 1 }))
+      const ofShare = (share: string, limit: number): Due[] => {
+        const asked = { channel, share, now, limit }
+        const open = full.size === 0 ? null : openDestinations(channel, share, full)
+        if (open === null) return (sql.due.all({ ...asked, except }) as DueRow[]).map(toDue)
+        const rows = open.flatMap((destination) => sql.dueTo.all({ ...asked, destination }) as DueRow[])
+        return rows
+          .sort((a, b) => a.nextAt - b.nextAt)
+          .slice(0, limit)
+          .map(toDue)
       }
       const firsts: Due[] = []
       for (const share of sharesAfter(channel, after)) {
