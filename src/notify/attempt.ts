@@ -1,5 +1,8 @@
 // One attempt at something outside: it is over in time, or when it is called off, and nothing of it stays open.
 
+/** To end with; else each attempt would make an error of its own. */
+const over = new Error('over')
+
 /** Why an attempt ended without an answer. */
 type Ended = { kind: 'failed'; error: 'no answer in time' | 'called off' }
 
@@ -30,6 +33,6 @@ export async function attempt<T>(
   } finally {
     clearTimeout(timer)
     stop.removeEventListener('abort', callOff)
-    ending.abort()
+    ending.abort(over)
   }
 }

@@ -19,9 +19,12 @@ import { afterNotice, isMoot, isWorthWaiting } from './notices.js'
 
 export interface Carrier {
   name: ChannelName
-  /** How much is under way at once, in all and to one destination. */
+  /** How much is under way at once in all, until it is recorded. */
   width: number
+  /** How much is sent at once to one destination. */
   widthEach: number
+  /** How much more is made ready meanwhile, at most: where sends are quick, what comes before and after them must not hold them up. */
+  maxAhead: number
   /** How much of that one requester may have, where it is known who asks. In open mode all are one and have the whole. */
   widthOfShare: number
   /** Whether a destination's troubles are worth a line in the log. */
@@ -32,7 +35,8 @@ export interface Carrier {
   isWorthWaiting(due: Due, until: number): boolean
   /** Whether there is no point in sending any more. */
   isMoot(subject: Subject, now: number): boolean
-  send(subject: Subject, context: { baseUrl: string; now: number; stop: AbortSignal }): Promise<SendOutcome>
+  /** Does what must be done before; what it answers sends it. */
+  prepare(subject: Subject, baseUrl: string): Send | Promise<Send>
   /** Whether this says something about the destination, not about this delivery alone. */
   tellsOfDestination(outcome: SendOutcome): boolean
   /** What a try changes. `all` are the subject's deliveries. */
@@ -45,6 +49,8 @@ export interface Carrier {
     random: number,
   ): Change
 }
+
+export type Send = (context: { now: number; stop: AbortSignal }) => Promise<SendOutcome>
 
 /** What a notice says beside the confirmation: how to decide. */
 export interface Ways {
@@ -70,15 +76,15 @@ function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrie
     ...carryNotices(order),
     name: channel.name,
     isLoud: true,
-    async send(subject, { baseUrl, stop }) {
-      if (isAlarm(subject)) return channel.sendAlarm(subject, stop)
+    async prepare(subject, baseUrl) {
+      if (isAlarm(subject)) return ({ stop }) => channel.sendAlarm(subject, stop)
       const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } = subject
       const { approvals, reasonFor, mustType } = terms
       const who = { requester, onBehalfOf, sessionKey }
       const warnings = sayCaution(subject.caution)
       const texts = { id, action, description, details, ...who, digest, warnings, approvals, reasonFor, mustType }
       const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(subject, channel.name) }
-      return channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
+      return ({ stop }) => channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
     },
   }
 }
@@ -86,23 +92,24 @@ function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrie
 /** Told when no chat was in time. Its line follows the commit: see log-channel.ts. */
 function carryToLog(order: ChannelName[]): Carrier {
   // Only commits take time here, and those that come together share one.
-  const widths = { width: 64, widthEach: 64, widthOfShare: 64 }
+  const widths = { width: 64, widthEach: 64, widthOfShare: 64, maxAhead: 0 }
   return {
     ...carryNotices(order),
     ...widths,
     name: 'log',
     isLoud: false,
-    send: () => Promise.resolve({ kind: 'sent' }),
+    prepare: () => () => Promise.resolve({ kind: 'sent' }),
   }
 }
 
-function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | 'send'> {
+function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | 'prepare'> {
   return {
+    width: 128,
     // Enough that a slow answer does not hold up the rest.
-    width: 4,
     widthEach: 4,
+    maxAhead: 60,
     // The turns suffice: a chat answers all alike.
-    widthOfShare: 4,
+    widthOfShare: 128,
     isPatient: false,
     isWorthWaiting,
     isMoot,
@@ -130,17 +137,21 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     // Hosts are the agents' choice: a few that never answer must not hold up the others.
     width: 128,
     widthEach: 4,
+    maxAhead: 0,
     widthOfShare: 32,
     isLoud: false,
     isPatient: true,
     isWorthWaiting: () => false,
     isMoot: () => false,
-    send(subject, { now, stop }) {
-      if (isAlarm(subject) || subject.status === 'pending' || subject.callbackUrl === null) {
-        return Promise.resolve(nothingToTell)
-      }
-      return callback.send({ url: subject.callbackUrl, id: `msg_${subject.id}`, body: render(subject), at: now }, stop)
-    },
+    prepare:
+      (subject) =>
+      async ({ now, stop }) => {
+        if (isAlarm(subject) || subject.status === 'pending' || subject.callbackUrl === null) return nothingToTell
+        return callback.send(
+          { url: subject.callbackUrl, id: `msg_${subject.id}`, body: render(subject), at: now },
+          stop,
+        )
+      },
     // A host that answers is well, whatever it says; what it says is about one path.
     tellsOfDestination: (outcome) => outcome.kind === 'sent' || (outcome.kind === 'failed' && !outcome.answered),
     after: (subject, _all, delivery, result, now, random) => afterCall(subject, delivery, result, now, random),

@@ -1,6 +1,7 @@
 // What a lane knows of a destination: down, busy or well. Says so in the log once, when that changes.
 import type { SendOutcome } from './notifier.js'
 import { backoff, type Skipped } from './delivery.js'
+import { createGate, type Gate } from './gate.js'
 
 export interface HealthLog {
   info(fields: object, message: string): void
@@ -8,8 +9,12 @@ export interface HealthLog {
 }
 
 export interface Health {
-  /** How many sends are under way. */
+  /** How many deliveries are taken up and not sent yet. */
   underWay: number
+  /** So many of them are sent at once. */
+  gate: Gate
+  /** How long the last send took; null before the first. */
+  tookMs: number | null
   busyUntil: number
   /** It failed last time, or was busy lately: it is tried with one send before it gets more. */
   isSuspect(now: number): boolean
@@ -23,7 +28,8 @@ const refusedPauseMs = 30_000
 /** Limits of chats are by the minute: for so long a busy one gets one message at a time, so that few are sent in vain. */
 const busyMemoryMs = 60_000
 
-export function createHealth(name: string, log: HealthLog): Health {
+/** `width`: how much is sent at once. */
+export function createHealth(name: string, width: number, log: HealthLog): Health {
   let failures = 0
   let down: { until: number; why: string; retry: boolean } | null = null
   let said: 'failed' | 'refused' | null = null
@@ -35,6 +41,8 @@ export function createHealth(name: string, log: HealthLog): Health {
 
   return {
     underWay: 0,
+    gate: createGate(width),
+    tookMs: null,
     busyUntil: -Infinity,
 
     isSuspect(now) {

@@ -31,11 +31,17 @@ const storeRetryMs = 1000
 const maxRemembered = 1000
 /** Longer than a send can take, which is two minutes and the commit of a link before it. */
 const leaseMs = 5 * 60_000
+/** As much is made ready ahead as is sent in this time: as long as it takes to lease some more and to commit their links. */
+const aheadMs = 25
+/** What was made ready and could not be sent by then is given back: it has its turn again, as it stands then. */
+const patienceMs = 1000
+/** Looking through long queues takes time that others want: between two looks there is this many times as much. */
+const restPart = 3
 
-/** What a delivery takes while it is under way. */
+/** What a delivery takes until it is sent. */
 interface Place {
   health: Health
-  share: string
+  due: Due
 }
 
 const silent: HealthLog = { info() {}, warn() {} }
@@ -49,16 +55,21 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
   let stopped = false
 
   function createLane(carrier: Carrier) {
-    const { name, width, widthEach, widthOfShare } = carrier
+    const { name, width, widthEach, widthOfShare, maxAhead } = carrier
     const inFlight = new Map<string, Promise<void>>()
     const destinations = new Map<string, Health>()
     /** How much is under way, by requester. */
     const shares = new Map<string, number>()
     let lastServed = ''
+    let restsUntil = -Infinity
     const alarm: Alarm = createAlarm(clock, () => orLater(look))
 
     async function setAlarm(): Promise<void> {
-      alarm.by((await orLater(() => store.deliveries.nextDue(name, -1))) ?? Infinity)
+      lookBy((await orLater(() => store.deliveries.nextDue(name, -1))) ?? Infinity)
+    }
+
+    function lookBy(at: number): void {
+      alarm.by(Math.max(at, restsUntil))
     }
 
     /** What it answers, or when to try again where the database does not. */
@@ -74,7 +85,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     /** Starts what is due and has room; answers when to look again. What has no room is looked at when a send ends. */
     async function look(): Promise<number | undefined> {
       const now = clock.now()
-      while (inFlight.size < width) {
+      while (inFlight.size < width && !isEverythingFull(now)) {
         const chosen = await choose(now)
         if (chosen.size === 0) return nextLook(now)
         await take(chosen)
@@ -88,15 +99,17 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       const fullDestinations = [...destinations].flatMap(([name, health]) => (isFull(health, now) ? name : []))
       const fullShares = [...shares.keys()].filter(isShareFull)
       const turn = { after: lastServed, fullShares, fullDestinations }
-      const due = await store.deliveries.due(name, now, width, turn)
+      const began = clock.now()
+      const due = await store.deliveries.due(name, now, width - inFlight.size, turn)
+      const lookedAt = clock.now()
+      restsUntil = lookedAt + restPart * (lookedAt - began)
       const chosen = new Map<string, Place>()
       if (stopped) return chosen
       for (const one of due) {
         if (inFlight.has(one.subjectId) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
-        const waits = now < health.busyUntil && carrier.isWorthWaiting(one, health.busyUntil)
-        if (waits || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
-        const place = { health, share: one.share }
+        if (isWaitedFor(one, health, now) || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
+        const place = { health, due: one }
         count(place, 1)
         lastServed = one.share
         chosen.set(one.subjectId, place)
@@ -129,18 +142,34 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     function isFull(health: Health, now: number): boolean {
-      return health.underWay >= roomOf(health, now) || (carrier.isPatient && health.skip(now) !== undefined)
+      return !hasRoom(health, now) || (carrier.isPatient && health.skip(now) !== undefined)
+    }
+
+    /** Where much is made ready ahead there is none until half of it is sent: so many are leased together. */
+    function hasRoom(health: Health, now: number): boolean {
+      const room = roomOf(health, now)
+      return health.underWay < Math.min(room, Math.max(widthEach, room / 2))
     }
 
     function roomOf(health: Health, now: number): number {
-      return health.isSuspect(now) ? 1 : widthEach
+      if (health.isSuspect(now)) return 1
+      const { tookMs } = health
+      return (
+        widthEach + (tookMs === null ? 0 : Math.min(maxAhead, Math.floor((widthEach * aheadMs) / Math.max(1, tookMs))))
+      )
+    }
+
+    /** A chat is one destination: while it is full there is nothing to look for. */
+    function isEverythingFull(now: number): boolean {
+      const [only] = destinations.values()
+      return maxAhead > 0 && only !== undefined && isFull(only, now)
     }
 
     function isShareFull(share: string): boolean {
       return share !== '' && (shares.get(share) ?? 0) >= widthOfShare
     }
 
-    function count({ health, share }: Place, by: 1 | -1): void {
+    function count({ health, due: { share } }: Place, by: 1 | -1): void {
       health.underWay += by
       const underWay = (shares.get(share) ?? 0) + by
       if (underWay === 0) shares.delete(share)
@@ -149,12 +178,17 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
 
     function start(claimed: Claimed, place: Place): void {
       const { subjectId } = claimed
-      const run = deliver(claimed, place.health).finally(() => {
-        count(place, -1)
+      const run = deliver(claimed, place).finally(() => {
         inFlight.delete(subjectId)
-        alarm.by(clock.now())
+        lookAgain(place)
       })
       inFlight.set(subjectId, run)
+    }
+
+    /** What has no room ahead is looked at when it has; else any end may make room for something. */
+    function lookAgain({ health }: Place): void {
+      const now = clock.now()
+      if (maxAhead === 0 || hasRoom(health, now)) lookBy(now)
     }
 
     function healthOf({ destination }: Due, now: number): Health {
@@ -165,27 +199,59 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
           if (health.underWay === 0 && health.skip(now) === undefined) destinations.delete(key)
         }
       }
-      const health = createHealth(name, carrier.isLoud ? log : silent)
+      const health = createHealth(name, widthEach, carrier.isLoud ? log : silent)
       destinations.set(destination, health)
       return health
     }
 
-    async function deliver(claimed: Claimed, health: Health): Promise<void> {
-      const subject = await persist(() => findSubject(claimed.subjectId))
+    async function deliver(claimed: Claimed, place: Place): Promise<void> {
+      let subject: Subject | undefined
+      let result: DeliveryResult | 'not now' = 'not now'
+      try {
+        subject = await persist(() => findSubject(claimed.subjectId))
+        if (subject !== undefined) result = await tell(subject, place)
+      } finally {
+        count(place, -1)
+        lookAgain(place)
+      }
       if (subject === undefined) return
+      await (result === 'not now' ? release(claimed) : record(claimed, subject, result))
+    }
+
+    async function tell(subject: Subject, place: Place): Promise<DeliveryResult | 'not now'> {
+      const { health } = place
+      const since = clock.now()
+      const obstacle = obstacleTo(subject, place)
+      if (obstacle !== undefined) return obstacle
+      const send = await carrier.prepare(subject, baseUrl)
+      return health.gate.pass(async () => {
+        const obstacle = obstacleTo(subject, place)
+        if (obstacle !== undefined) return obstacle
+        const now = clock.now()
+        if (now - since > patienceMs) return 'not now'
+        const outcome = await send({ now, stop: stopping.signal })
+        // Called off: nothing was learnt, and the next start takes it up again.
+        if (stopping.signal.aborted && outcome.kind === 'failed') return 'not now'
+        health.tookMs = clock.now() - now
+        if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
+        return outcome
+      })
+    }
+
+    /** Why it is not sent after all. */
+    function obstacleTo(subject: Subject, { health, due }: Place): DeliveryResult | 'not now' | undefined {
       // Between taking it up and sending it nothing more begins once the service stops.
-      if (stopped) return release(claimed)
+      if (stopped) return 'not now'
       const now = clock.now()
-      const skip = carrier.isMoot(subject, now)
-        ? { kind: 'skipped' as const, until: null, error: 'resolved' }
-        : health.skip(now)
+      if (carrier.isMoot(subject, now)) return { kind: 'skipped', until: null, error: 'resolved' }
       // A patient lane chose it because there was nothing against it, and has leased it by now.
-      if (skip !== undefined && !carrier.isPatient) return record(claimed, skip)
-      const outcome = await carrier.send(subject, { baseUrl, now, stop: stopping.signal })
-      // Called off: nothing was learnt, and the next start takes it up again.
-      if (stopping.signal.aborted && outcome.kind === 'failed') return release(claimed)
-      if (carrier.tellsOfDestination(outcome)) health.learn(outcome, clock.now(), random())
-      await record(claimed, outcome)
+      if (carrier.isPatient) return undefined
+      return isWaitedFor(due, health, now) ? 'not now' : health.skip(now)
+    }
+
+    /** Busy, and not so long that it is better to go on without it. */
+    function isWaitedFor(due: Due, { busyUntil }: Health, now: number): boolean {
+      return now < busyUntil && carrier.isWorthWaiting(due, busyUntil)
     }
 
     /** If the database does not take it, the lease ends with its time, or with the next opening. */
@@ -197,9 +263,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
-    async function record({ subjectId, version }: Claimed, result: DeliveryResult): Promise<void> {
+    async function record({ subjectId, version }: Claimed, known: Subject, result: DeliveryResult): Promise<void> {
       await persist(async () => {
-        const subject = await findSubject(subjectId)
+        // What was sent was sent, however the subject stands by now; of what was not, that decides.
+        const subject = result.kind === 'sent' ? known : await findSubject(subjectId)
         const all = await store.deliveries.of(subjectId)
         const delivery = all.find((one) => one.channel === name)
         if (subject === undefined || delivery === undefined) return 'settled'

@@ -240,6 +240,89 @@ t.test('stopping lets a running message finish, writes it down, and takes up not
   t.equal(built.telegram.calls.length, 1)
 })
 
+/** A chat that took one message at once and hangs since; so many wait for it, of which some are made ready. */
+async function hanging(t: Test, count: number, options: BuildOptions = {}) {
+  const built = await withTelegram(t, { ...options, config: { rateLimit: 1000, ...options.config } })
+  await built.submit()
+  await untilStates(built, { telegram: 'sent' })
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => (answer = resolve))
+  built.telegram.failNext(answered, answered, answered, answered)
+  const items = Array.from({ length: count }, (_, n) => ({ action: 'noise', description: `number ${n}` }))
+  await built.call('POST', '/confirm/batch', { items })
+  await until(() => built.telegram.calls.length === 5)
+  const linked = async () => (await built.store.events.list(0, 5000, { types: ['linked'] })).events.length
+  await until(async () => (await linked()) > 5)
+  return { ...built, answer, linked }
+}
+
+const toldOf = ({ messages }: { messages: { text: string }[] }) =>
+  messages.map(({ text }) => /ID: (\S+)/.exec(text)![1]!)
+
+t.test('however much is made ready ahead, no more than four messages are under way', async (t) => {
+  const built = await hanging(t, 90)
+  await settled()
+  t.equal(built.telegram.calls.length, 5, 'one before, four that hang')
+  t.ok((await built.linked()) < 1 + 70, 'and what is made ready is bounded')
+  built.answer()
+  await until(async () => (await built.store.deliveries.countUndelivered()) === 0)
+  t.equal(new Set(toldOf(built.telegram)).size, 91)
+  t.equal(built.telegram.calls.length, 91, 'each once')
+})
+
+t.test('what was made ready when it stops is given back untried, and sent after a restart', async (t) => {
+  const first = await hanging(t, 60)
+  const { telegram } = first
+  await first.stop()
+  t.equal(telegram.calls.length, 5)
+  const second = await restart(t, first, telegram.config)
+  await until(async () => (await second.store.deliveries.countUndelivered()) === 0)
+  t.equal(new Set(toldOf(telegram)).size, 61)
+  t.match(await deliveries(second, 'id-0061'), { telegram: { status: 'sent', attempts: 1 } })
+})
+
+t.test('what was made ready and leased when the process was killed is sent again by the next start', async (t) => {
+  const first = await hanging(t, 60)
+  const { telegram, store } = first
+  // Killed: nothing is given back.
+  store.deliveries.release = () => Promise.resolve()
+  await first.stop()
+  const second = await restart(t, first, telegram.config)
+  await until(async () => (await second.store.deliveries.countUndelivered()) === 0)
+  t.equal(new Set(toldOf(telegram)).size, 61)
+})
+
+t.test('what was made ready for a chat that then hangs has its turn anew, with a link that is new', async (t) => {
+  const built = await hanging(t, 60, { config: { notifyTimeout: 60 } })
+  const before = await built.linked()
+  await built.clock.advance(5000)
+  await built.call('POST', '/confirm/id-0061/deny')
+  built.answer()
+  await until(async () => (await built.store.deliveries.countUndelivered()) === 0)
+  t.equal(built.telegram.calls.length, 60, 'what was decided meanwhile is not told')
+  t.equal((await states(built, 'id-0061')).telegram, 'dropped')
+  t.ok((await built.linked()) > Math.max(before, 60), 'more links than messages')
+})
+
+t.test('what was made ready when the chat turns busy waits untouched, and goes out afterwards', async (t) => {
+  const built = await withTelegram(t, { config: { rateLimit: 1000 } })
+  const { telegram, clock } = built
+  await built.submit()
+  await untilStates(built, { telegram: 'sent' })
+  telegram.failNext(...Array.from({ length: 4 }, () => telegramBusy(5)))
+  const items = Array.from({ length: 60 }, (_, n) => ({ action: 'noise', description: `number ${n}` }))
+  await built.call('POST', '/confirm/batch', { items })
+  await until(() => telegram.calls.length === 5)
+  await settled()
+  t.equal(telegram.calls.length, 5)
+  const failed = async () => (await built.store.events.list(0, 5000, { types: ['notify_failed'] })).events
+  await until(async () => (await failed()).length === 4)
+  await clock.advance(5000)
+  await until(async () => (await built.store.deliveries.countUndelivered()) === 0)
+  t.equal(new Set(toldOf(telegram)).size, 61)
+  t.equal((await failed()).length, 4, 'the others were not tried in vain, nor noted')
+})
+
 t.test('stopping does not wait longer than it may', async (t) => {
   const built = await withTelegram(t)
   built.telegram.failAlways('hang')
