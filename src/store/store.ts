@@ -231,7 +231,7 @@ export interface Store {
   onCommit(listener: (committed: Committed) => void): () => void
   /**
    * Calls the listener with what anybody has committed, in commit order: once for all that were committed together, before
-   * any of their committers resumes, and while whatever is read is as of exactly this commit.
+   * any of their committers resumes. Whatever is read then is as of this commit, or of a later one that is told of next.
    */
   follow(listener: (commits: Commits) => void): () => void
 
@@ -340,6 +340,11 @@ export interface RunPage {
 
 export interface Sessions {
   get(requester: string, key: string): Promise<Session | undefined>
+  /**
+   * The same, perhaps as an earlier commit left it: for whoever says in a commit which version it must have, and is in conflict
+   * otherwise. After that it is as it stands. Answers at once.
+   */
+  peek(requester: string, key: string): Session | undefined
   /** Those of all requesters, at most so many. */
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
@@ -388,6 +393,8 @@ export interface Sessions {
 }
 
 export interface Grants {
+  /** False: no grant was ever given for this action. Answers at once. */
+  mayCover(action: string): boolean
   get(id: string): Promise<Grant | undefined>
   /** The grant of exactly this scope, live or not. */
   ofScope(scope: Scope): Promise<Grant | undefined>

@@ -145,7 +145,7 @@ function harden(db: Database.Database): void {
     )
   }
   // Half as many writes to the log as with 4096, for records of a few hundred bytes. A new database only.
-  db.pragma('page_size = 8192')
+  db.pragma(`page_size = ${process.env.PS ?? 4096}`)
   db.pragma('journal_mode = WAL')
   // better-sqlite3 is built with NORMAL for WAL, which a power cut can rob of acknowledged commits.
   db.pragma('synchronous = FULL')
