@@ -100,7 +100,8 @@ export function createSubmit(deps: SubmitDeps) {
     if (answer.isReplay) answer.session = await peekSession(ruled)
     const { max, windowMs } = ruled.limits.rate
     const { remaining, resetMs } = committed?.quotas[0] ?? (await peek(ruled))
-    return { ...answer, rate: { max, windowMs, remaining, resetMs } }
+    const { confirmation, isReplay, session } = answer
+    return { confirmation, isReplay, session, rate: { max, windowMs, remaining, resetMs } }
   }
 
   /** Each is judged by itself; what comes of them is one commit. */

@@ -3,6 +3,7 @@ import { systemClock } from '../../clock.js'
 import type { Key, KeyUse } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
+import type { AuditEvent } from '../../audit/event.js'
 import type { Actor } from '../../core/actor.js'
 import type { Alarm } from '../../core/model.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
@@ -215,7 +216,9 @@ export function openSqliteStore(
       return done({ unmet: change!.requires![outcome.unmet]!, quota: outcome.quota })
     }
     const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
-    const events = change!.events.map((event, index) => ({ seq: first! + index, ...event }))
+    const events = change!.events.map(({ type, at, actor, via, confirmationId, data }, index) => {
+      return { seq: first! + index, type, at, actor, via, confirmationId, data } as AuditEvent
+    })
     const counted = numbers.length - countIn(change!) * standingSize
     const committed = {
       writes: change!.writes,

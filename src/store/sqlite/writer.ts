@@ -89,7 +89,8 @@ export interface Writer {
   close(): void
 }
 
-const enoughToTidy = Number(process.env.TIDY ?? 200)
+/** So many jobs: little enough to be done in a few milliseconds, and rare enough to cost little of the whole. */
+const enoughToTidy = 300
 
 /** More events than a database can have that nobody can look into any more: a history that goes on starts above it. */
 export const safeStep = 1_000_000_000
@@ -99,7 +100,8 @@ export function openWriter(file: string): Writer {
   db.pragma('synchronous = FULL')
   db.pragma('fullfsync = ON')
   db.pragma('recursive_triggers = ON')
-  db.pragma(`wal_autocheckpoint = ${process.env.AUTO ?? 10000}`)
+  // What one transaction writes beyond this is checkpointed in it; the rest in between, by `tidy`.
+  db.pragma('wal_autocheckpoint = 10000')
   // After a burst the log shrinks back to this at the next checkpoint.
   db.pragma('journal_size_limit = 67108864')
   if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
