@@ -34,7 +34,7 @@ const details = fc.oneof(
 const word = fc.stringMatching(/^[a-z][a-z_:-]{0,9}$/)
 /** Mostly as people send them, now and then anything. */
 const mostly = (often: fc.Arbitrary<unknown>, rarely: fc.Arbitrary<unknown>) =>
-  fc.oneof({ weight: 9, arbitrary: often }, { weight: 1, arbitrary: rarely })
+  fc.oneof({ weight: 19, arbitrary: often }, { weight: 1, arbitrary: rarely })
 const bodies = fc.oneof(
   fc.record(
     {
@@ -73,7 +73,7 @@ t.test('what is read without the schema is what the schema makes of it', (t) => 
     }),
     { numRuns: 3000 },
   )
-  t.ok(read > 300, `${read} were usual`)
+  t.ok(read > 100, `${read} were usual`)
   t.end()
 })
 
