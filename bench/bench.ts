@@ -2,6 +2,8 @@
 import { arch, availableParallelism, cpus, platform, totalmem } from 'node:os'
 import { bodies } from './bodies.js'
 import { decisions } from './decisions.js'
+import { history } from './history.js'
+import { keys } from './keys.js'
 import { masses } from './masses.js'
 import { formatRows, isMet, type Row } from './rows.js'
 import { type Size, sizeOf } from './size.js'
@@ -14,9 +16,11 @@ const benches: Record<string, (size: Size) => Promise<Row[]>> = {
   submissions,
   decisions,
   waits,
+  keys,
   bodies,
   streams,
   masses,
+  history,
 }
 
 const words = process.argv.slice(2)
@@ -60,5 +64,6 @@ console.log(`${machine.join(', ')}; ${form}; ${passed()}\n`)
 console.log(formatRows(rows))
 for (const sentence of [...failed, ...size.leftOut]) console.log(`\n${sentence}`)
 const missed = rows.filter((row) => !isMet(row)).length
-console.log(`\n${missed === 0 ? 'every aim is met' : `${missed} of ${rows.length} are NOT met`}`)
+const met = `${missed === 0 ? 'every aim is met' : `${missed} of ${rows.length} are NOT met`}`
+console.log(`\n${rows.length === 0 ? 'nothing was measured' : met}`)
 if (missed > 0 || failed.length > 0) process.exitCode = 1

@@ -17,16 +17,23 @@ import type { Write } from '../src/store/store.js'
 import { askedOf, sessionCount, sessionOf } from './asked.js'
 import { idOf } from './ids.js'
 
-/** As they stand at last: each record is added once. */
+/** Records as they stand at last, each added once. */
 export interface Part {
   writes: Write[]
   events: NewEvent[]
 }
 
-export async function fill(dbPath: string, work: (add: (part: Part) => void) => void): Promise<void> {
+export type Add = (part: Part) => void
+
+/** `then` goes on where the pure rules would take too long. */
+export async function fill(
+  dbPath: string,
+  work: (add: Add) => void,
+  then: (db: Database.Database) => void = () => {},
+): Promise<void> {
   await openSqliteStore(dbPath, onThisThread).close()
   const db = new Database(dbPath)
-  // Nobody minds if it is lost half-way; the service makes it safe when it opens it.
+  // Nobody minds if it is lost half-way.
   db.pragma('journal_mode = DELETE')
   db.pragma('journal_mode = OFF')
   db.pragma('synchronous = OFF')
@@ -44,6 +51,7 @@ export async function fill(dbPath: string, work: (add: (part: Part) => void) => 
     for (const event of told) insertEvent.run([...events.insertValues(event), (seq += 1)])
   })
   db.exec('COMMIT')
+  then(db)
   db.pragma('journal_mode = WAL')
   db.close()
 }
@@ -59,7 +67,7 @@ export interface Waiting {
 }
 
 /** Requests that wait for an answer, as they are in open mode, and the sessions that they are in. */
-export function addWaiting(add: (part: Part) => void, waiting: Waiting): void {
+export function addWaiting(add: Add, waiting: Waiting): void {
   const { count, from = 0, createdAt, timeoutSeconds, chat } = waiting
   const each = Math.ceil(count / sessionCount)
   for (let n = 0; n < sessionCount; n++) {
