@@ -46,7 +46,7 @@ export type Write =
 
 /** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
 export type Requirement =
-  /** The clock has not reached this time when the transaction begins. What begins in time may be on disk a little after it. */
+  /** The clock has not reached this time when the change is sent to be written. What is sent in time may be on disk a little after it. */
   | { kind: 'before'; at: number }
   /** The key is neither revoked nor expired. */
   | { kind: 'key_live'; keyId: string }
@@ -222,8 +222,8 @@ export interface Store {
    */
   commit(change: Change): Promise<CommitOutcome>
   /**
-   * Resolves when every transaction that began before `at` has ended. Who then reads at a time from `at` on has read
-   * all that could still be done before it.
+   * Resolves when all has ended that was sent to be written before `at`. Who then reads at a time from `at` on has read all
+   * that could still be done before it.
    */
   settledBefore(at: number): Promise<void>
 

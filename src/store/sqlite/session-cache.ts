@@ -3,9 +3,6 @@
 import type { Session } from '../../sessions/session.js'
 import type { Counting } from '../store.js'
 
-/** So many requesters, and sessions of each: agents choose the keys, and one's must not push out another's. */
-const maxEach = 256
-
 /** How a session stands once something was counted in it. */
 export interface Standing {
   messages: number
@@ -15,14 +12,25 @@ export interface Standing {
 
 export type SessionCache = ReturnType<typeof createSessionCache>
 
-export function createSessionCache() {
+/** Agents choose the keys: those of one requester must not push out another's. */
+export function createSessionCache({ most, mostEach } = { most: 20_000, mostEach: 500 }) {
   // Maps keep the order, so the first is the one that came first.
   const byRequester = new Map<string, Map<string, Session | null>>()
+  let size = 0
 
-  function makeRoom(map: Map<string, unknown>): void {
-    if (map.size < maxEach) return
-    const [first] = map.keys()
-    map.delete(first!)
+  function forget(requester: string, key: string): void {
+    const own = byRequester.get(requester)
+    if (own?.delete(key) !== true) return
+    size -= 1
+    if (own.size === 0) byRequester.delete(requester)
+  }
+
+  /** Of the requester who has too many, or of the one who came first. */
+  function makeRoom(requester: string): void {
+    const own = byRequester.get(requester)
+    const [whose] = own !== undefined && own.size >= mostEach ? [requester] : byRequester.keys()
+    const [key] = byRequester.get(whose!)!.keys()
+    forget(whose!, key!)
   }
 
   return {
@@ -30,18 +38,20 @@ export function createSessionCache() {
     get: (requester: string, key: string): Session | null | undefined => byRequester.get(requester)?.get(key),
 
     keep(requester: string, key: string, session: Session | null): void {
-      let own = byRequester.get(requester)
-      if (own === undefined) {
-        makeRoom(byRequester)
-        byRequester.set(requester, (own = new Map()))
-      }
-      if (!own.has(key)) makeRoom(own)
+      const isNew = byRequester.get(requester)?.has(key) !== true
+      if (isNew && (size >= most || (byRequester.get(requester)?.size ?? 0) >= mostEach)) makeRoom(requester)
+      const own = byRequester.get(requester) ?? new Map<string, Session | null>()
+      byRequester.set(requester, own)
       own.set(key, session)
+      if (isNew) size += 1
     },
 
-    forget: (requester: string, key: string): void => void byRequester.get(requester)?.delete(key),
+    forget,
 
-    forgetAll: (): void => byRequester.clear(),
+    forgetAll(): void {
+      byRequester.clear()
+      size = 0
+    },
 
     /** What is told may be older than what was read meanwhile: then it is soon told of that, too. */
     count({ requester, sessionKey, at, asks }: Counting, { messages, submissions, repeats }: Standing): void {
