@@ -1,226 +1,134 @@
-// One hostile agent, attack by attack, and what another client notices: its /health, its submissions and its waits beside ten
-// calm seconds of the same run; and the server's memory and what it writes. The service runs with keys and its default limits.
-import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type Attack, attacks, type Target } from './attacks.js'
-import { quantile } from './numbers.js'
-import { end, here, listening, ports } from './servers.js'
-import { type Answer, httpRequest, open } from './wire.js'
+// Masses that come at once: a long queue for a chat that is back, requests that all expire at one instant, and a start with all
+// of them pending.
+import type { ChildProcess } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
+import Database from '../src/store/sqlite/driver.js'
+import { askedBodies } from './asked.js'
+import { probing } from './bodies.js'
+import { addWaiting, fill } from './fill.js'
+import { median, quantile } from './numbers.js'
+import { ms, rate, ratio, type Row } from './rows.js'
+import { answerOf, type Bench, end, pause, withBench } from './servers.js'
+import type { Size } from './size.js'
 
-const seconds = Number(process.env.BENCH_SECONDS ?? 10)
-const only = process.env.BENCH_ATTACKS?.split(',') ?? Object.keys(attacks)
-/** What another client may notice: ten times its calm p99 or this, whichever is more. */
-const unnoticedMs = 50
-/** An answer that has not come by then counts as this long. */
-const patienceMs = 10_000
-const heapMb = 256
-/** Receivers of callbacks, here and nowhere else, that take a connection and never answer. */
-const deafReceivers = 50
+const leastOfBare = 0.18
+const mostHealthMs = 30
+const mostStartSeconds = 1
+/** Time enough for a service to start before the instant comes. */
+const aheadMs = 8000
 
-interface Noticed {
-  health: number[]
-  submissions: number[]
-  waits: number[]
-  /** Requests of the calm client that were not answered as they should be. */
-  failed: string[]
-}
-
-const server = here('../src/server.js')
-const port = ports.holdpoint
-let task = 0
-
-console.log(`Each attack lasts ${seconds} s; p99 in ms of another client, and in brackets how many times the calm one.`)
-console.log(`Aim: at most ten times, or ${unnoticedMs} ms. The heap of the server is limited to ${heapMb} MB.\n`)
-console.log('attack             /health    submission          wait   failed   RSS MB   written MB/s')
-const chat = await startChat()
-const deaf = await Promise.all(Array.from({ length: deafReceivers }, startDeaf))
-try {
-  const calm = await observe(null)
-  print('calm', calm, calm)
-  let isKept = true
-  for (const attack of only as Attack[]) isKept = print(attack, await observe(attack), calm) && isKept
-  console.log(`\nevery figure is within its aim, and nothing failed: ${isKept ? 'yes' : 'NO'}`)
-  if (!isKept) process.exitCode = 1
-} finally {
-  for (const server of [chat, ...deaf]) {
-    server.close()
-    server.closeAllConnections()
-  }
-}
-
-type Observed = Noticed & { rssMb: number; writtenMb: number }
-
-/** What the calm client notices while this goes on, on a service of its own. */
-async function observe(attack: Attack | null): Promise<Observed> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdpoint-bench-'))
-  const dbPath = join(folder, 'bench.db')
-  const keys = { hostile: addKey(dbPath, 'hostile'), calm: addKey(dbPath, 'calm'), alice: addKey(dbPath, 'alice') }
-  const holdpoint = startServer(dbPath)
-  const attacker = attack === null ? null : fork(here('attacks.js'))
-  try {
-    await listening(port)
-    const noticed: Noticed = { health: [], submissions: [], waits: [], failed: [] }
-    // What runs for the first time takes longer; and it takes a moment until all of an attack is under way.
-    await askAndWait({ health: [], submissions: [], waits: [], failed: [] }, keys)
-    const deafPorts = deaf.map((server) => (server.address() as AddressInfo).port)
-    attacker?.send({ attack, port, key: keys.hostile, deafPorts } satisfies Target & { attack: Attack | null })
-    await pause(1000)
-    const before = readWritten(holdpoint)
-    const until = performance.now() + seconds * 1000
-    let rssMb = 0
-    const repeat = async (pauseMs: number, work: () => Promise<void>) => {
-      while (performance.now() < until) {
-        await work()
-        await pause(pauseMs)
-      }
-    }
-    await Promise.all([
-      repeat(20, async () => void noticed.health.push((await call(noticed, 200, 'GET', '/health')).ms)),
-      repeat(100, () => askAndWait(noticed, keys)),
-      repeat(200, async () => void (rssMb = Math.max(rssMb, readRss(holdpoint)))),
-    ])
-    const writtenMb = (readWritten(holdpoint) - before) / 1e6 / seconds
-    if (holdpoint.exitCode !== null || holdpoint.signalCode !== null) noticed.failed.push('the server ended')
-    return { ...noticed, rssMb, writtenMb }
-  } finally {
-    if (attacker !== null) await end(attacker)
-    await end(holdpoint)
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function addKey(dbPath: string, name: string): string {
-  const role = name === 'alice' ? 'operator' : 'agent'
-  const args = [server, 'keys', 'add', '--name', name, '--role', role, '--db-path', dbPath]
-  return execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-}
-
-function startServer(dbPath: string): ChildProcess {
-  const args = ['--db-path', dbPath, '--port', String(port), '--web-port', 'off']
-  return spawn(process.execPath, [`--max-old-space-size=${heapMb}`, server, ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      ...process.env,
-      TELEGRAM_BOT_TOKEN: '1:bench',
-      TELEGRAM_HOME_CHANNEL: '-1',
-      TELEGRAM_API_BASE: `http://127.0.0.1:${(chat.address() as AddressInfo).port}`,
-      CONFIRMATION_CALLBACK_ALLOW: '127.0.0.1',
-      CONFIRMATION_CALLBACK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
-    },
+export function masses(size: Size): Promise<Row[]> {
+  return withBench(async (bench) => {
+    const count = size.isShort ? 10_000 : 100_000
+    if (size.isShort) size.leftOut.push(`masses are ${count} in the short form, in place of 100000`)
+    const waiting = bench.path('waiting.db')
+    await fill(waiting, (add) => addWaiting(add, { count, createdAt: Date.now(), timeoutSeconds: 7200 }))
+    const start = await starts(bench, size, waiting, count)
+    const expiry = await expiries(bench, size, waiting, count)
+    return [await deliveries(bench, size, count), expiry, start]
   })
 }
 
-/** One request of the calm agent from asking to its answer: submitted, waited for, approved. */
-async function askAndWait(noticed: Noticed, keys: Record<'calm' | 'alice', string>): Promise<void> {
-  const body = JSON.stringify({ action: `calm_task_${(task += 1)}`, description: 'Send the newsletter' })
-  const asked = await call(noticed, 202, 'POST', '/confirm', keys.calm, body)
-  noticed.submissions.push(asked.ms)
-  const id = /"id":"([^"]+)"/.exec(asked.body)?.[1]
-  if (id === undefined) return
-  const waiting = call(noticed, 200, 'GET', `/confirm/${id}?wait=60`, keys.calm)
-  await pause(20)
-  const from = performance.now()
-  await call(noticed, 200, 'POST', `/confirm/${id}/approve`, keys.alice, '{}')
-  const { at, body: answer } = await waiting
-  if (!answer.includes('"approved"')) noticed.failed.push('a wait ended without the decision')
-  noticed.waits.push(at - from)
-}
-
-/** On a connection of its own, as somebody who comes by. */
-async function call(noticed: Noticed, expected: number, method: string, path: string, key?: string, body?: string) {
+async function deliveries(bench: Bench, size: Size, count: number): Promise<Row> {
+  const bare = await bench.startBare('bare.js')
+  const load = { port: bare.port, connections: 128, seconds: size.seconds }
+  const askBare = () => bench.load({ ...load, work: { kind: 'submit', bodies: askedBodies() } })
+  await askBare()
+  const before = (await askBare()).perSecond
+  const dbPath = bench.path('queued.db')
+  const createdAt = Date.now() - 60_000
+  await fill(dbPath, (add) => addWaiting(add, { count, createdAt, timeoutSeconds: 7200, chat: 'telegram' }))
+  const chat = bench.fork('chat.js')
+  const chatPort = await answerOf<number>(chat)
+  const env = {
+    TELEGRAM_BOT_TOKEN: '1:bench',
+    TELEGRAM_HOME_CHANNEL: '-1',
+    TELEGRAM_API_BASE: `http://127.0.0.1:${chatPort}`,
+  }
+  const { process: server } = await bench.startHoldpoint(dbPath, { env })
   const began = performance.now()
-  const { promise, resolve } = answerOrNone(began)
-  const socket = await open(port, resolve).catch(() => null)
-  socket?.once('close', () => resolve(none(began)))
-  if (socket === null) resolve(none(began))
-  else socket.write(httpRequest(method, path, body, key))
-  const answer = await promise
-  socket?.destroy()
-  if (answer.status !== expected)
-    noticed.failed.push(`${method} ${path}: ${answer.status} ${answer.body.slice(0, 200)}`)
-  return { ...answer, ms: answer.at - began }
+  const earlier = await ask(chat)
+  const left = counter(dbPath, "SELECT count(*) FROM deliveries WHERE channel = 'telegram' AND next_at IS NOT NULL")
+  while (left.count() > 0 && performance.now() < began + (size.isShort ? 15_000 : 130_000)) {
+    await pause(500)
+    size.progress(`${left.count()} messages left`)
+  }
+  const seconds = (performance.now() - began) / 1000
+  const sent = (await ask(chat)) - earlier
+  const rest = left.count()
+  left.close()
+  await end(server)
+  const after = (await askBare()).perSecond
+  await end(bare.process)
+  const [perSecond, ofBare] = [sent / seconds, (before + after) / 2]
+  const worked = `${rate(perSecond)}${rest === 0 ? '' : `, ${rest} left after ${seconds.toFixed(0)} s`}`
+  const beside = `bare ${rate(ofBare)}`
+  return ratio(`${count} queued deliveries`, worked, beside, perSecond / ofBare, { atLeast: leastOfBare })
 }
 
-function none(began: number): Answer {
-  return { status: 0, body: '', at: began + patienceMs }
+function ask(chat: ChildProcess): Promise<number> {
+  const answer = answerOf<number>(chat)
+  chat.send('taken')
+  return answer
 }
 
-function answerOrNone(began: number) {
-  let resolve = (_answer: Answer) => {}
-  const promise = new Promise<Answer>((settle) => {
-    const timer = setTimeout(() => settle(none(began)), 6 * patienceMs)
-    resolve = (answer) => {
-      clearTimeout(timer)
-      settle(answer)
+async function expiries(bench: Bench, size: Size, waiting: string, count: number): Promise<Row> {
+  const db = new Database(waiting)
+  const instant = Date.now() + aheadMs
+  db.prepare("UPDATE confirmations SET deadline = @instant, due_at = @instant WHERE status = 'pending'").run({
+    instant,
+  })
+  db.close()
+  const { port, process: server } = await bench.startHoldpoint(waiting)
+  if (Date.now() > instant) throw new Error('the start took longer than the requests had')
+  const left = counter(waiting, "SELECT count(*) FROM confirmations WHERE status = 'pending'")
+  const calm = await probing(bench, port, () => pause(1500))
+  await pause(Math.max(0, instant - Date.now() - 500))
+  let seconds = NaN
+  const times = await probing(bench, port, async () => {
+    await pause(instant - Date.now())
+    const began = performance.now()
+    while (left.count() > 0 && performance.now() < began + 60_000) await pause(100)
+    seconds = (performance.now() - began) / 1000
+  })
+  const rest = left.count()
+  left.close()
+  await end(server)
+  size.progress(`${count - rest} expired in ${seconds.toFixed(1)} s`)
+  const p99 = quantile(times, 0.99)
+  const worked = `${ms(p99)}, ${seconds.toFixed(1)} s for all${rest === 0 ? '' : `, ${rest} left`}`
+  const beside = `calm ${ms(quantile(calm, 0.99))}`
+  return {
+    ...ratio(`${count} expiries at once: /health p99`, worked, beside, p99, { atMost: mostHealthMs }),
+    unit: ' ms',
+  }
+}
+
+async function starts(bench: Bench, size: Size, waiting: string, count: number): Promise<Row> {
+  const none = bench.path('none.db')
+  await fill(none, () => {})
+  const copies = { none, waiting: bench.path('started.db') }
+  copyFileSync(waiting, copies.waiting)
+  const took: Record<keyof typeof copies, number[]> = { none: [], waiting: [] }
+  // The first one does not count: what it reads is then in memory.
+  for (let round = -1; round < (size.isShort ? 2 : 5); round++) {
+    for (const name of ['none', 'waiting'] as const) {
+      const { process: server, startMs } = await bench.startHoldpoint(copies[name])
+      if (round >= 0) took[name].push(startMs / 1000)
+      await end(server)
     }
-  })
-  return { promise, resolve }
+  }
+  const more = median(took.waiting.map((one, round) => one - took.none[round]!))
+  const [own, beside] = [took.waiting, took.none].map((all) => `${median(all).toFixed(2)} s`) as [string, string]
+  return {
+    ...ratio(`a start with ${count} pending: more`, own, `with none ${beside}`, more, { atMost: mostStartSeconds }),
+    unit: ' s',
+  }
 }
 
-/** A chat with Telegram's pace for a group: twenty a minute, and then 429 with the time to wait. */
-function startChat(): Promise<Server> {
-  const taken: number[] = []
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', (chunk) => (text += chunk))
-    request.on('end', () => {
-      const now = Date.now()
-      while (taken.length > 0 && taken[0]! < now - 60_000) taken.shift()
-      const isFull = taken.length >= 20
-      if (!isFull) taken.push(now)
-      const seconds = Math.ceil(((taken[0] ?? now) + 60_000 - now) / 1000)
-      const answer = isFull
-        ? { ok: false, error_code: 429, description: 'Too Many Requests', parameters: { retry_after: seconds } }
-        : { ok: true, result: { message_id: taken.length } }
-      response.writeHead(isFull ? 429 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-    })
-  })
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
-}
-
-function startDeaf(): Promise<Server> {
-  const server = createServer(() => {})
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** NaN where there is no /proc. */
-function readProcess({ pid }: ChildProcess, file: string, line: RegExp): number {
-  const path = `/proc/${pid}/${file}`
-  if (!existsSync(path)) return NaN
-  return Number(line.exec(readFileSync(path, 'utf8'))?.[1] ?? NaN)
-}
-
-function readRss(of: ChildProcess): number {
-  return readProcess(of, 'status', /VmRSS:\s+(\d+)/) / 1024
-}
-
-function readWritten(of: ChildProcess): number {
-  return readProcess(of, 'io', /^write_bytes: (\d+)/m)
-}
-
-/** Whether it is within the aim. */
-function print(name: string, noticed: Observed, calm: Observed): boolean {
-  const figures = (['health', 'submissions', 'waits'] as const).map((kind) => {
-    const [ms, calmMs] = [quantile(noticed[kind], 0.99), quantile(calm[kind], 0.99)]
-    return { text: `${ms.toFixed(1)} (${(ms / calmMs).toFixed(1)})`, isKept: ms <= Math.max(10 * calmMs, unnoticedMs) }
-  })
-  const { failed, rssMb, writtenMb } = noticed
-  const columns = [
-    name.padEnd(12),
-    ...figures.map(({ text }) => text.padStart(13)),
-    String(failed.length).padStart(8),
-    rssMb.toFixed(0).padStart(8),
-    writtenMb.toFixed(1).padStart(14),
-  ]
-  console.log(columns.join(' '))
-  for (const one of new Set(failed.slice(0, 3))) console.log(`             ${one}`)
-  return failed.length === 0 && figures.every(({ isKept }) => isKept)
+/** A number that the database tells while the service writes to it. */
+function counter(dbPath: string, query: string) {
+  const db = new Database(dbPath, { readonly: true })
+  const statement = db.prepare(query).pluck()
+  return { count: () => statement.get() as number, close: () => db.close() }
 }

@@ -1,20 +1,13 @@
 // What many sessions cost: submissions beside 100,000 sessions and beside 100, in turn; and submissions while 90,000 session
 // ids are removed, beside those before it.
-import { type ChildProcess, fork } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { systemTimeZone } from '../src/clock.js'
 import { defaultResetRule } from '../src/policy/reset.js'
-import { runs, sessions as table } from '../src/store/records.js'
 import { resetDue } from '../src/sessions/reset.js'
 import { type PastRun, type Run, type Session, unknownSession } from '../src/sessions/session.js'
-import Database from '../src/store/sqlite/driver.js'
-import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
-import { onThisThread } from '../src/store/sqlite/writing.js'
-import type { Load, LoadResult } from './load.js'
-import { quantile } from './numbers.js'
-import { end, here, listening, ports, startHoldpoint } from './servers.js'
+import { fill, type Part } from './fill.js'
+import type { LoadResult } from './load.js'
+import { median as medianOf, ratioOf } from './numbers.js'
+import { type Bench, end, type Served, withBench } from './servers.js'
 import { createCaller, httpRequest } from './wire.js'
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
@@ -38,57 +31,45 @@ const body = JSON.stringify({
   session_key: keyOf('#'),
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'holdpoint-bench-'))
-const rules = join(folder, 'rules.yaml')
-// Rotating is another matter, and few sessions would do it often.
-writeFileSync(rules, 'sessions: { max_messages: 0 }\nrules: []\n')
-const servers: ChildProcess[] = []
+const work = (below: number) => ({ kind: 'submit' as const, bodies: [body], below })
 
-try {
-  await compareCounts()
-  await compareCollecting()
-} finally {
-  await Promise.all(servers.map(end))
-  rmSync(folder, { recursive: true, force: true })
-}
+await withBench(async (bench) => {
+  await compareCounts(bench)
+  await compareCollecting(bench)
+})
 
-async function compareCounts(): Promise<void> {
-  const sides = [
-    { count: few, port: ports.holdpoint },
-    { count: many, port: ports.other },
-  ]
-  for (const { count, port } of sides) await startOn(`sessions-${count}.db`, port, (add) => addLive(add, count))
-  for (const { count, port } of sides) await measure({ port, connections, seconds: 2, body, below: count })
+async function compareCounts(bench: Bench): Promise<void> {
+  const sides: (Served & { count: number })[] = []
+  for (const count of [few, many]) {
+    sides.push({ ...(await startOn(bench, `sessions-${count}.db`, (add) => addLive(add, count))), count })
+  }
+  for (const { count, port } of sides) await bench.load({ port, connections, seconds: 2, work: work(count) })
   const results = sides.map((): LoadResult[] => [])
   for (let round = 0; round < rounds; round++) {
     for (const [side, { count, port }] of sides.entries()) {
-      results[side]!.push(await measure({ port, connections, seconds, body, below: count }))
+      results[side]!.push(await bench.load({ port, connections, seconds, work: work(count) }))
     }
   }
   console.log(`${rounds} rounds of ${seconds} s each, ${connections} connections; median of the rounds\n`)
   console.log('sessions   per second   p50 ms   p99 ms')
   for (const [side, { count }] of sides.entries()) print(String(count), results[side]!)
-  // Neighbouring rounds share the machine's mood, so each pair is compared by itself.
-  const times = quantile(
-    results[0]!.map((one, round) => one.perSecond / results[1]![round]!.perSecond),
-    0.5,
-  )
+  const [beside, own] = results.map((all) => all.map(({ perSecond }) => perSecond)) as [number[], number[]]
+  const times = ratioOf(beside, own)
   console.log(`a submission beside ${many} sessions costs ${times.toFixed(2)} times what it costs beside ${few}`)
   console.log(`at most ${mostTimes} times: ${times <= mostTimes ? 'yes' : 'NO'}\n`)
-  await Promise.all(servers.splice(0).map(end))
+  for (const { process } of sides) await end(process)
 }
 
-async function compareCollecting(): Promise<void> {
+async function compareCollecting(bench: Bench): Promise<void> {
   const live = many - 2 * forgotten
-  const port = ports.holdpoint
-  await startOn('forgotten.db', port, (add) => {
+  const { port } = await startOn(bench, 'forgotten.db', (add) => {
     addLive(add, live)
     for (let n = 0; n < forgotten; n++) addForgotten(add, live + n)
   })
-  const load = { port, connections, body, below: live }
-  await measure({ ...load, seconds: 2 })
-  const before = await measure({ ...load, seconds: rounds * seconds })
-  const during = startLoad({ ...load, seconds: 600 })
+  const load = { port, connections, work: work(live) }
+  await bench.load({ ...load, seconds: 2 })
+  const before = await bench.load({ ...load, seconds: rounds * seconds })
+  const during = bench.startLoad({ ...load, seconds: 600 })
   const { call, close } = await createCaller(port)
   const began = performance.now()
   const { status, body: answer } = await call(httpRequest('POST', '/sessions/gc', '{}'))
@@ -96,7 +77,7 @@ async function compareCollecting(): Promise<void> {
   close()
   during.stop()
   const result = await during.result
-  const after = await measure({ ...load, seconds: rounds * seconds })
+  const after = await bench.load({ ...load, seconds: rounds * seconds })
   if (status !== 200) throw new Error(`the answer was ${status} ${answer}`)
   console.log(`${answer}\nin ${took.toFixed(1)} s\n`)
   console.log('while      per second   p50 ms   p99 ms')
@@ -108,47 +89,38 @@ async function compareCollecting(): Promise<void> {
   console.log(`at most ${mostP99Times} times: ${times <= mostP99Times ? 'yes' : 'NO'}`)
 }
 
-interface Adding {
-  session(session: Session): void
-  past(run: PastRun): void
-}
+type Add = (part: Part) => void
 
 /** A service on a database of its own that holds these sessions. */
-async function startOn(name: string, port: number, fill: (add: Adding) => void): Promise<void> {
-  const dbPath = join(folder, name)
-  await openSqliteStore(dbPath, onThisThread).close()
-  const db = new Database(dbPath)
-  db.pragma('journal_mode = WAL')
-  const [insert, insertRun] = [db.prepare(table.insert), db.prepare(runs.insert)]
-  db.transaction(() =>
-    fill({
-      session: (session) => void insert.run(table.insertValues(session)),
-      past: (run) => void insertRun.run(runs.insertValues(run)),
-    }),
-  )()
-  db.close()
-  servers.push(startHoldpoint(dbPath, port, ['--policy', rules, '--disk-limit', '0']))
-  await listening(port)
+async function startOn(bench: Bench, name: string, sessions: (add: Add) => void): Promise<Served> {
+  const dbPath = bench.path(name)
+  await fill(dbPath, sessions)
+  return bench.startHoldpoint(dbPath)
 }
 
-function addLive(add: Adding, count: number): void {
+function addLive(add: Add, count: number): void {
   const rule = { ...defaultResetRule, timeZone: systemTimeZone() }
   for (const n of shuffled(count)) {
     const lastActiveAt = now - Math.floor(Math.random() * 60_000)
     const run = { id: idOf(n, 1), createdAt: lastActiveAt, lastActiveAt, messages: 10, submissions: 10 }
-    add.session({ ...sessionOf(n, run), resetAt: resetDue(rule, lastActiveAt)!.at })
+    addSession(add, { ...sessionOf(n, run), resetAt: resetDue(rule, lastActiveAt)!.at })
   }
 }
 
-function addForgotten(add: Adding, n: number): void {
+function addForgotten(add: Add, n: number): void {
   const usedAt = now - 8 * dayMs - Math.floor(Math.random() * 100 * dayMs)
   const rotatedAt = usedAt + dayMs
   const rotation = { at: rotatedAt, reason: 'idle' as const, previousId: idOf(n, 0), isTold: false }
   const run = { id: idOf(n, 1), createdAt: rotatedAt, lastActiveAt: rotatedAt, messages: 0, submissions: 0 }
-  add.session({ ...sessionOf(n, run), trustedFrom: rotatedAt, rotation })
+  addSession(add, { ...sessionOf(n, run), trustedFrom: rotatedAt, rotation })
   const [createdAt, endedAt] = [usedAt - hourMs, rotatedAt]
   const ended = { id: idOf(n, 0), createdAt, lastActiveAt: usedAt, messages: 3, submissions: 1 }
-  add.past({ ...ended, requester: '', key: keyOf(n), endedAt, reason: 'idle' })
+  const record: PastRun = { ...ended, requester: '', key: keyOf(n), endedAt, reason: 'idle' }
+  add({ writes: [{ kind: 'run', record }], events: [] })
+}
+
+function addSession(add: Add, record: Session): void {
+  add({ writes: [{ kind: 'session', expect: 'absent', record }], events: [] })
 }
 
 function sessionOf(n: number, run: Run): Session {
@@ -169,29 +141,8 @@ function shuffled(count: number): number[] {
     .map(([, n]) => n)
 }
 
-function measure(load: Load): Promise<LoadResult> {
-  return startLoad(load).result
-}
-
-function startLoad(load: Load): { result: Promise<LoadResult>; stop: () => void } {
-  const child = fork(here('load.js'))
-  const result = new Promise<LoadResult>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as LoadResult))
-    child.once('exit', () => reject(new Error('the load ended without a result')))
-  }).then((answer) => {
-    if (answer.refused > 0) throw new Error(`${answer.refused} requests were not answered with 202`)
-    return answer
-  })
-  child.send(load)
-  return { result, stop: () => void child.send('stop') }
-}
-
 function print(name: string, results: LoadResult[]): void {
-  const median = (of: keyof LoadResult) =>
-    quantile(
-      results.map((one) => one[of]),
-      0.5,
-    )
+  const median = (of: keyof LoadResult) => medianOf(results.map((one) => one[of]))
   const columns = [
     median('perSecond').toFixed(0).padStart(12),
     median('p50Ms').toFixed(1).padStart(8),

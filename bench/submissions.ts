@@ -1,85 +1,81 @@
-// Durable submissions per second beside a bare Fastify route, in one run. Rounds alternate, so that noise hits both.
-import { fork } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// Durable submissions a second beside a bare Fastify route and beside plain Fastify. Rounds alternate, so that noise hits all.
 import Database from '../src/store/sqlite/driver.js'
-import type { Load, LoadResult } from './load.js'
-import { quantile } from './numbers.js'
-import { end, here, listening, type Name, names, ports, startBare, startHoldpoint } from './servers.js'
+import { askedBodies } from './asked.js'
+import { syncTimes } from './disk.js'
+import type { LoadResult } from './load.js'
+import { median, quantile, ratioOf } from './numbers.js'
+import { ms, rate, ratio, type Row } from './rows.js'
+import { end, type Served, withBench } from './servers.js'
+import type { Size } from './size.js'
 
-const rounds = Number(process.env.BENCH_ROUNDS ?? 7)
-const seconds = Number(process.env.BENCH_SECONDS ?? 2)
-/**
- * The share of the bare route's rate that the first version of the service had: the median of three runs of 5 to 7 rounds
- * of 2 s, in turn with those of a later one, Node 20, 2 hardware threads.
- */
-const first = { 32: 0.6, 128: 0.65 }
-const body = JSON.stringify({
-  action: 'deploy_service',
-  description: 'Deploy build 4711 of the billing service to the production cluster eu-1',
-  details: { build: 4711, cluster: 'eu-1', services: ['api', 'worker'] },
-  requester: 'ci-agent',
-  session_key: 'session-1',
-})
+/** The part of the bare route's rate, by connections. */
+const ofBare = { 128: 0.85, 32: 0.6, 512: 0.6 }
+const ofPlain = 0.45
+const tailTimes = 4
+const bodies = askedBodies()
 
-const folder = mkdtempSync(join(tmpdir(), 'holdpoint-bench-'))
-const dbPath = join(folder, 'bench.db')
-const servers = { bare: startBare('bare.js'), holdpoint: startHoldpoint(dbPath) }
+type Name = 'bare' | 'plain' | 'holdpoint'
 
-try {
-  await Promise.all([listening(ports.bare), listening(ports.holdpoint)])
-  await measure(ports.bare, 32, 2)
-  let accepted = (await measure(ports.holdpoint, 32, 2)).accepted
-  console.log(`${rounds} rounds of ${seconds} s each; median of the rounds; every 202 is on disk before it is sent\n`)
-  console.log('connections  server      per second   p50 ms   p99 ms')
-  const comparisons: number[] = []
-  for (const [connections, before] of Object.entries(first)) {
-    const results: Record<Name, LoadResult[]> = { bare: [], holdpoint: [] }
-    for (let round = 0; round < rounds; round++) {
-      for (const name of names) results[name].push(await measure(ports[name], Number(connections), seconds))
+export function submissions(size: Size): Promise<Row[]> {
+  return withBench(async (bench) => {
+    const dbPath = bench.path('bench.db')
+    const servers: Record<Name, Served> = {
+      bare: await bench.startBare('bare.js'),
+      plain: await bench.startBare('plain.js'),
+      holdpoint: await bench.startHoldpoint(dbPath),
     }
-    accepted += results.holdpoint.reduce((sum, result) => sum + result.accepted, 0)
-    for (const name of names) print(connections, name, medianOf(results[name]))
-    // Neighbouring rounds share the machine's mood, so each pair is compared by itself.
-    const ratios = results.holdpoint.map((one, round) => one.perSecond / results.bare[round]!.perSecond)
-    const ratio = quantile(ratios, 0.5)
-    comparisons.push(ratio / before)
-    console.log(`${connections.padStart(11)}  ratio       ${ratio.toFixed(2).padStart(10)}`)
-    console.log(`compared with the first bench (${before}): ${(ratio / before).toFixed(2)}\n`)
-  }
-  await end(servers.holdpoint)
-  const db = new Database(dbPath, { readonly: true })
-  const stored = db.prepare('SELECT count(*) FROM confirmations').pluck().get() as number
-  // Up to one request per connection was under way when a round ended: stored, but its answer was not waited for.
-  console.log(
-    `answered with 202: ${accepted}; on disk after kill -9: ${stored}; ${stored >= accepted ? 'nothing lost' : 'LOST SOME'}`,
-  )
-  if (stored < accepted) process.exitCode = 1
-  const kept = comparisons.every((one) => one >= 0.9)
-  console.log(`every comparison with the first bench is at least 0.9: ${kept ? 'yes' : 'NO'}`)
-} finally {
-  await Promise.all(Object.values(servers).map(end))
-  rmSync(folder, { recursive: true, force: true })
-}
-
-async function measure(port: number, connections: number, duration: number): Promise<LoadResult> {
-  const child = fork(here('load.js'))
-  const result = new Promise<LoadResult>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as LoadResult))
-    child.once('exit', () => reject(new Error('the load ended without a result')))
+    let accepted = 0
+    const measure = async (name: Name, connections: number, seconds: number): Promise<LoadResult> => {
+      const result = await bench.load({
+        port: servers[name].port,
+        connections,
+        seconds,
+        work: { kind: 'submit', bodies },
+      })
+      if (name === 'holdpoint') accepted += result.accepted
+      size.progress(
+        `${name} at ${connections}: ${rate(result.perSecond)}, the load took ${result.busy.toFixed(2)} of a core`,
+      )
+      return result
+    }
+    for (const name of Object.keys(servers) as Name[]) await measure(name, 32, size.isShort ? 1 : 2)
+    const disk = syncTimes(bench.folder)
+    const rows: Row[] = []
+    for (const [connections, aim] of Object.entries(ofBare)) {
+      const isMain = connections === '128'
+      const names: Name[] = isMain ? ['bare', 'holdpoint', 'plain'] : ['bare', 'holdpoint']
+      const results: Record<Name, LoadResult[]> = { bare: [], holdpoint: [], plain: [] }
+      for (let round = 0; round < size.rounds; round++) {
+        for (const name of names) results[name].push(await measure(name, Number(connections), size.seconds))
+      }
+      const rates = (name: Name) => results[name].map(({ perSecond }) => perSecond)
+      const what = `submissions, ${connections} connections`
+      const own = rate(median(rates('holdpoint')))
+      const compare = (name: Name, aim: number) =>
+        ratio(what, own, `${name} ${rate(median(rates(name)))}`, ratioOf(rates('holdpoint'), rates(name)), {
+          atLeast: aim,
+        })
+      rows.push(compare('bare', aim), ...(isMain ? [compare('plain', ofPlain)] : []))
+      const tail = median(results.holdpoint.map(({ p99Ms, p50Ms }) => p99Ms / p50Ms))
+      const [p50, p99] = [
+        median(results.holdpoint.map((one) => one.p50Ms)),
+        median(results.holdpoint.map((one) => one.p99Ms)),
+      ]
+      const alone = `fsync alone p50 ${ms(median(disk))}, p99 ${ms(quantile(disk, 0.99))}`
+      rows.push(ratio(`${what}: p99 / p50`, `${ms(p99)} / ${ms(p50)}`, alone, tail, { atMost: tailTimes }))
+    }
+    return [...rows, await lost(dbPath, servers.holdpoint, accepted)]
   })
-  child.send({ port, connections, seconds: duration, body } satisfies Load)
-  const answer = await result
-  if (answer.refused > 0) throw new Error(`${answer.refused} requests were not answered with 202`)
-  return answer
 }
 
-function medianOf(results: LoadResult[]): LoadResult {
-  return results.toSorted((a, b) => a.perSecond - b.perSecond)[Math.floor(rounds / 2)]!
-}
-
-function print(connections: string, name: string, { perSecond, p50Ms, p99Ms }: LoadResult): void {
-  const columns = [perSecond.toFixed(0).padStart(10), p50Ms.toFixed(1).padStart(8), p99Ms.toFixed(1).padStart(8)]
-  console.log(`${connections.padStart(11)}  ${name.padEnd(10)}  ${columns.join(' ')}`)
+/** Up to one request per connection was under way when a round ended: stored, but its answer was not waited for. */
+async function lost(dbPath: string, { process }: Served, accepted: number): Promise<Row> {
+  await end(process)
+  const db = new Database(dbPath)
+  const stored = db.prepare('SELECT count(*) FROM confirmations').pluck().get() as number
+  db.close()
+  const missing = Math.max(0, accepted - stored)
+  return ratio('answered with 202 and not on disk after kill -9', `${missing} of ${accepted}`, '', missing, {
+    atMost: 0,
+  })
 }

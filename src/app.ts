@@ -48,11 +48,13 @@ import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
 import { pageRoutes } from './routes/pages/pages.js'
+import { submitBody } from './routes/requests.js'
 import { sessionGcRoutes } from './routes/session-gc.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { createShares, type ShareLimits, shareLimits } from './routes/shares.js'
 import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
+import { readUsual } from './routes/usual.js'
 import { callbackView } from './routes/view.js'
 import { whitelistRoutes } from './routes/whitelist.js'
 import { createService, type LoadedRules, type Service } from './service/service.js'
@@ -164,7 +166,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     http: serverOptions,
   })
   guardServer(app.server)
-  useZod(app)
+  useZod(app, new Map([[submitBody, readUsual]]))
   parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
   beginAnswers(app)

@@ -103,23 +103,30 @@ export function submitted(confirmation: Confirmation, actor: Actor, via: Via): N
     actor,
     via,
     confirmationId: confirmation.id,
-    data: {
-      action: confirmation.action,
-      description: confirmation.description,
-      details: raw(confirmation.details),
-      requester: confirmation.requester,
-      session_key: confirmation.sessionKey,
-      digest: confirmation.digest,
-      timeout_seconds: confirmation.timeoutSeconds,
-      expires_at: confirmation.deadline / 1000,
-      rule: confirmation.terms.rule,
-      ...(confirmation.sessionId === null ? {} : { session_id: confirmation.sessionId }),
-      ...(confirmation.caution === null ? {} : { warnings: sayCaution(confirmation.caution) }),
-      ...(confirmation.onBehalfOf === null ? {} : { on_behalf_of: confirmation.onBehalfOf }),
-      ...(confirmation.requestedAs === null ? {} : { requested_as: confirmation.requestedAs }),
-      ...(confirmation.callbackUrl === null ? {} : { callback_url: confirmation.callbackUrl }),
-    },
+    data: submittedData(confirmation),
   }
+}
+
+/** Written out, as every submission comes by here: a spread takes many times as long. */
+function submittedData(confirmation: Confirmation): EventData['submitted'] {
+  const { sessionId, caution, onBehalfOf, requestedAs, callbackUrl } = confirmation
+  const data: EventData['submitted'] = {
+    action: confirmation.action,
+    description: confirmation.description,
+    details: raw(confirmation.details),
+    requester: confirmation.requester,
+    session_key: confirmation.sessionKey,
+    digest: confirmation.digest,
+    timeout_seconds: confirmation.timeoutSeconds,
+    expires_at: confirmation.deadline / 1000,
+    rule: confirmation.terms.rule,
+  }
+  if (sessionId !== null) data.session_id = sessionId
+  if (caution !== null) data.warnings = sayCaution(caution)
+  if (onBehalfOf !== null) data.on_behalf_of = onBehalfOf
+  if (requestedAs !== null) data.requested_as = requestedAs
+  if (callbackUrl !== null) data.callback_url = callbackUrl
+  return data
 }
 
 /** The same was asked again while it is pending, and nobody was told a second time. */
@@ -293,14 +300,15 @@ function aboutAlarm({ id, kind, requester, sessionKey }: Alarm): AboutAlarm {
 export function notified(delivery: Delivery, subject: Subject): NewEvent {
   if (isAlarm(subject)) return attempted(delivery, subject)
   const { action, requester, onBehalfOf, digest } = subject
-  const behalf = onBehalfOf === null ? {} : { on_behalf_of: onBehalfOf }
+  const data: EventData['notified'] = { state: delivery.state, attempts: delivery.attempts, digest, action, requester }
+  if (onBehalfOf !== null) data.on_behalf_of = onBehalfOf
   return {
     type: 'notified',
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
     confirmationId: subject.id,
-    data: { state: delivery.state, attempts: delivery.attempts, digest, action, requester, ...behalf },
+    data,
   }
 }
 

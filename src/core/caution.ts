@@ -13,6 +13,7 @@ const nothing: Caution = { failures: 0, repeats: 0 }
 /** In sentences. */
 export function sayCaution(caution: Caution | null): string[] {
   const { failures, repeats } = caution ?? nothing
+  if (failures === 0 && repeats === 0) return []
   const failed = failures === 1 ? 'the last request was' : `${failures} requests in a row were`
   return [
     ...(failures === 0 ? [] : [`In this session, ${failed} denied or expired.`]),

@@ -7,10 +7,11 @@ const flatBytes = 2048
 const placesOfName = 8
 
 /** The texts as they are kept: in the record and in the event that tells of it. `key` is the Idempotency-Key. */
-export function bytesOf({ description, details, ...names }: Submission, key: string | null): number {
-  let bytes = flatBytes + bytesOfText(description) + 2 * size(details) + (key === null ? 0 : placesOfName * size(key))
-  for (const name of Object.values(names)) if (typeof name === 'string') bytes += placesOfName * size(name)
-  return bytes
+export function bytesOf(submission: Submission, key: string | null): number {
+  const { description, details, action, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = submission
+  let names = size(action) + size(requester) + size(sessionKey)
+  for (const name of [callbackUrl, onBehalfOf, requestedAs, key]) if (name !== null) names += size(name)
+  return flatBytes + bytesOfText(description) + 2 * size(details) + placesOfName * names
 }
 
 /** A session that begins or rotates: its row, that of the run before it, and the event. */

@@ -66,9 +66,21 @@ function ask(subject: Subject, chat: ChannelName, now: number): Write {
 
 /** The log takes everything at once: the record of it is the telling. `known` is what stands there so far. */
 function tellLog(subject: Subject, known: Delivery | undefined, now: number): Part {
-  const { version, ...queued } = known ?? { ...queue(subject, 'log', '', now), version: 0 }
-  const told = { state: 'sent', attempts: 1, nextAt: null, updatedAt: now } as const
-  const record: Delivery = { ...queued, ...told, version: version + 1 }
+  const version = (known?.version ?? 0) + 1
+  const { destination, error } = known ?? { destination: '', error: null }
+  const { id: subjectId, share } = subject
+  const record: Delivery = {
+    subjectId,
+    channel: 'log',
+    destination,
+    share,
+    version,
+    state: 'sent',
+    attempts: 1,
+    nextAt: null,
+    updatedAt: now,
+    error,
+  }
   return {
     writes: [{ kind: 'delivery', expect: known?.version ?? 'absent', record }],
     events: [notified(record, subject)],

@@ -62,6 +62,8 @@ export interface Policy {
   govern(action: string, details: string): Governing
   /** There are rules, and this name is neither plain nor spelt out by one of them. */
   isUnclear(action: string): boolean
+  /** The name as it is compared: every spelling has the same one. */
+  compared(action: string): string
   /** Whose rate window this action uses: every spelling has the same one, and all unclear names have one together. */
   windowOf(action: string): string
   /** Whether any rule that might govern this action lets it be whitelisted. */
@@ -99,6 +101,13 @@ interface Candidate {
   governing: Governing
 }
 
+/** What is to be known about an action's name. */
+interface Known {
+  candidates: Candidate[]
+  compared: string
+  isClear: boolean
+}
+
 /** Both are those of a file. `rules` null: there is no file; `sessions` null: it says nothing about them. */
 export function createPolicy(
   rules: Rule[] | null,
@@ -122,14 +131,21 @@ export function createPolicy(
   })
   const spelled = new Set((rules ?? []).flatMap(({ actions }) => actions.filter(isExact)))
   const isClear = (action: string) => isPlain(action) || spelled.has(action)
-  const remembered = new Map<string, Candidate[]>()
+  const remembered = new Map<string, Known>()
 
-  /** What may govern this action, up to and including the first without conditions. */
-  function candidatesFor(action: string): Candidate[] {
+  function know(action: string): Known {
     const known = remembered.get(action)
     if (known !== undefined) return known
+    const compared = comparedName(action)
+    const made = { candidates: candidatesFor(action, compared), compared, isClear: isClear(action) }
+    if (remembered.size >= maxRemembered) remembered.clear()
+    remembered.set(action, made)
+    return made
+  }
+
+  /** What may govern this action, up to and including the first without conditions. */
+  function candidatesFor(action: string, name: string): Candidate[] {
     const isHigh = isHighRisk(action)
-    const name = comparedName(action)
     const candidates: Candidate[] = []
     for (const { fits, ordinary, hardened } of prepared) {
       if (!fits(name)) continue
@@ -137,21 +153,23 @@ export function createPolicy(
       if (ordinary.when.length === 0) break
     }
     if (candidates.at(-1)?.when.length !== 0) candidates.push(isHigh ? highRiskFallback : fallback)
-    if (remembered.size >= maxRemembered) remembered.clear()
-    remembered.set(action, candidates)
     return candidates
   }
 
   return {
     govern(action, details) {
-      const all = candidatesFor(action)
+      const all = know(action).candidates
       if (all[0]!.when.length === 0) return all[0]!.governing
       const value = JSON.parse(details) as unknown
       return all.find(({ when }) => when.every((condition) => condition.holds(value)))!.governing
     },
-    isUnclear: (action) => rules !== null && !isClear(action),
-    windowOf: (action) => (isClear(action) ? trimEnd(comparedName(action)) : ''),
-    mayWhitelist: (action) => candidatesFor(action).some(({ governing }) => governing.terms.mayWhitelist),
+    isUnclear: (action) => rules !== null && !know(action).isClear,
+    compared: (action) => know(action).compared,
+    windowOf(action) {
+      const { isClear, compared } = know(action)
+      return isClear ? trimEnd(compared) : ''
+    },
+    mayWhitelist: (action) => know(action).candidates.some(({ governing }) => governing.terms.mayWhitelist),
     resetRuleFor: createResetRules(sessions, defaults.timeZone ?? defaultResetRule.timeZone),
     rules: rules ?? [],
   }

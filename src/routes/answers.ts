@@ -97,7 +97,7 @@ const sample = {
   expires_at_iso: '2026-01-01T00:10:00.000Z',
 } as const
 
-const sessionState = z
+export const sessionState = z
   .object({
     id: z.string().meta({ description: 'The session id, which changes with each rotation.' }),
     count: z.int().meta({ description: 'Messages so far, submissions among them.' }),

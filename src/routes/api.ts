@@ -98,15 +98,33 @@ function notCompiled(): never {
   throw new Error('schemas are for zod')
 }
 
-export function useZod(app: Api): void {
-  app.setValidatorCompiler<z.ZodType>(({ schema }) => (data: unknown) => {
-    // Fastify says null for a body that is not there; a JSON null never gets this far.
-    const result = schema.safeParse(data ?? undefined)
-    return result.success ? { value: result.data } : { error: result.error }
+/** What reads the usual of a schema, faster and to the same end; null: it is not usual. */
+export type Quick = ReadonlyMap<z.ZodType, (data: unknown) => unknown>
+
+export function useZod(app: Api, quick: Quick = new Map()): void {
+  app.setValidatorCompiler<z.ZodType>(({ schema, httpPart }) => {
+    const readUsual = quick.get(schema) ?? (httpPart === 'querystring' ? withoutQuery(schema) : () => null)
+    return (data: unknown) => {
+      const usual = readUsual(data)
+      if (usual !== null) return { value: usual }
+      // Fastify says null for a body that is not there; a JSON null never gets this far.
+      const result = schema.safeParse(data ?? undefined)
+      return result.success ? { value: result.data } : { error: result.error }
+    }
   })
   // The line break is for people who read answers on a terminal.
   app.setReplySerializer((payload) => `${stringifyInert(payload)}\n`)
   app.setSerializerCompiler(() => JSON.stringify)
+}
+
+/** Most requests have none, and it is the same for all of them. */
+function withoutQuery(schema: z.ZodType): (data: unknown) => unknown {
+  const { data: nothing = null } = schema.safeParse({})
+  Object.freeze(nothing)
+  return (data) => {
+    for (const _ in data as object) return null
+    return nothing
+  }
 }
 
 /** What a route does not name it does not take. Asked after the routes were told what they are described by. */

@@ -62,23 +62,25 @@ export function authenticate(
     if (config?.needs === undefined) throw new Error(`${url} does not say what it needs`)
   })
 
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     request.caller = anyone
     // A path that leads nowhere tells nobody without a key so.
     const needs = request.routeOptions.config.needs ?? 'read'
     if (isLocal(request.raw)) {
       if (!isForOwner(needs) && request.routeOptions.url !== '/health')
-        throw new Problem('no_such_route', 'Here is nothing but /keys, /people, /sessions and /health.')
+        return done(new Problem('no_such_route', 'Here is nothing but /keys, /people, /sessions and /health.'))
       request.caller = localOwner
-      return
+      return done()
     }
-    if (needs === 'nothing' || needs === 'page' || openMode.isOpen()) return
-    const holder = await signIn(request, readBearer(request))
+    if (needs === 'nothing' || needs === 'page' || openMode.isOpen()) return done()
+    const secret = readBearer(request)
+    const holder = secret === null ? null : people.holderOf(secret)
+    if (holder === null) return void refuseStranger(request, secret !== null).catch(done)
     request.caller = holder
     request.keyId = holder.keyId
-    if (!may(holder, needs)) {
-      await reject(request, refuse('forbidden', `A key with the role '${holder.role}' may not do this.`), holder.actor)
-    }
+    if (may(holder, needs)) return done()
+    const refusal = refuse('forbidden', `A key with the role '${holder.role}' may not do this.`)
+    reject(request, refusal, holder.actor).catch(done)
   })
 
   // Again, now that the body is there, for which a caller may take long: what was good when it began may be no more.
@@ -95,13 +97,14 @@ export function authenticate(
     done(null, payload)
   })
 
-  async function signIn(request: FastifyRequest, secret: string | null): Promise<KeyHolder> {
-    const holder = secret === null ? null : people.holderOf(secret)
-    if (holder !== null) return holder
-    const sentence =
-      secret === null
-        ? "This service asks for a key: send the header 'Authorization: Bearer KEY'."
-        : 'This key is not known, or no longer good. Ask an administrator for a new one.'
+  async function signIn(request: FastifyRequest, secret: string): Promise<KeyHolder> {
+    return people.holderOf(secret) ?? refuseStranger(request, true)
+  }
+
+  function refuseStranger(request: FastifyRequest, hasKey: boolean): Promise<never> {
+    const sentence = hasKey
+      ? 'This key is not known, or no longer good. Ask an administrator for a new one.'
+      : "This service asks for a key: send the header 'Authorization: Bearer KEY'."
     return reject(request, refuse('unauthorized', people.hasKeys() ? sentence : noKeyYet), unknownActor)
   }
 

@@ -11,7 +11,7 @@ import { skeleton } from '../core/skeleton.js'
 import { settingBounds, usualSettings } from '../sessions/collect.js'
 import { problemWithWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
-const maxName = 1000
+export const maxName = 1000
 /** A page of 500 reasons of this length is still a few megabytes. */
 const maxReason = 10_000
 const maxDepth = 64
@@ -83,7 +83,7 @@ const jsonObject = (field: string) =>
       abort: true,
     })
     .superRefine((value, context) => {
-      const problem = findProblem(value)
+      const problem = problemWithDetails(value)
       if (problem !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${problem}`, fatal: true })
     })
     .meta({ type: 'object', additionalProperties: {} })
@@ -647,19 +647,23 @@ export const sessionQuery = queryObject({
 })
 
 /** Why these details cannot be kept, or null. Walks without recursion: the nesting is the sender's choice. */
-function findProblem(root: Record<string, unknown>): string | null {
-  let level: unknown[] = [root]
+export function problemWithDetails(root: object): string | null {
+  let level: object[] = [root]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return `must not be nested deeper than ${maxDepth} levels`
-    const below: unknown[] = []
+    const below: object[] = []
+    let isTooDeep = false
     for (const value of level) {
-      if (typeof value === 'string' && !value.isWellFormed()) return 'must be valid Unicode text'
-      if (typeof value !== 'object' || value === null) continue
-      for (const [key, inner] of Object.entries(value)) {
-        if (!key.isWellFormed()) return 'must be valid Unicode text'
-        below.push(inner)
+      const isList = Array.isArray(value)
+      for (const key of Object.keys(value)) {
+        if (!isList && !key.isWellFormed()) return 'must be valid Unicode text'
+        const inner = (value as Record<string, unknown>)[key]
+        isTooDeep = depth === maxDepth
+        if (typeof inner === 'string') {
+          if (!inner.isWellFormed()) return 'must be valid Unicode text'
+        } else if (typeof inner === 'object' && inner !== null) below.push(inner)
       }
     }
+    if (isTooDeep) return `must not be nested deeper than ${maxDepth} levels`
     level = below
   }
   return null

@@ -13,6 +13,7 @@ import { parseSessionKey } from '../sessions/key.js'
 import { isAtLimit, isNear, noticeOn, resetTimeOf, type SessionState } from '../sessions/session.js'
 import type { EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
+import type { held, sessionState } from './answers.js'
 import type { eventsQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
@@ -79,7 +80,7 @@ export function callbackView(confirmation: Resolved) {
 
 /** What a submission is answered with while it is pending; the same again whenever it is repeated. */
 export function heldView({ id, action, timeoutSeconds, deadline, digest, requester, session }: Held) {
-  return {
+  const view: HeldView = {
     id,
     action,
     status: 'pending' as const,
@@ -91,9 +92,12 @@ export function heldView({ id, action, timeoutSeconds, deadline, digest, request
     digest,
     expires_at: deadline / 1000,
     expires_at_iso: iso(deadline),
-    ...inSession(session),
   }
+  if (session !== null) view.session = sessionStateView(session)
+  return view
 }
+
+type HeldView = z.input<typeof held>
 
 export type Held = Pick<Confirmation, 'id' | 'action' | 'timeoutSeconds' | 'deadline' | 'digest' | 'requester'> & {
   session: SessionState | null
@@ -103,20 +107,23 @@ function inSession(session: SessionState | null) {
   return session === null ? {} : { session: sessionStateView(session) }
 }
 
+type SessionStateView = z.input<typeof sessionState>
+
 /** What an agent is told of its session. */
-export function sessionStateView({ id, count, max, reset, warnings }: SessionState) {
-  const notice = noticeOn(count, max)
-  return {
+export function sessionStateView({ id, count, max, reset, warnings }: SessionState): SessionStateView {
+  const view: SessionStateView = {
     id,
     count,
     max: max === 0 ? null : max,
     remaining: max === 0 ? null : Math.max(0, max - count),
     near_limit: isNear(count, max),
     at_limit: isAtLimit(count, max),
-    ...(notice === null ? {} : { notice }),
-    ...(warnings.length === 0 ? {} : { warning: warnings.join(' ') }),
-    ...(reset === null ? {} : { was_reset: true as const, reset_reason: reset.reason, previous_id: reset.previousId }),
   }
+  const notice = noticeOn(count, max)
+  if (notice !== null) view.notice = notice
+  if (warnings.length > 0) view.warning = warnings.join(' ')
+  if (reset === null) return view
+  return Object.assign(view, { was_reset: true as const, reset_reason: reset.reason, previous_id: reset.previousId })
 }
 
 /** As of now. */

@@ -38,6 +38,8 @@ export interface Candidate extends Governing {
   submission: Submission
   by: Requester
   held: Pending
+  /** What is counted in its session: another spelling is the same action. */
+  asked: { action: string; digest: string }
   /** Of its session; null without one. */
   use: Use | null
   via: Via
@@ -102,14 +104,14 @@ export function createGates(deps: GateDeps): Gate[] {
   /** Before all that costs: who is suspended or has to wait gets nothing. */
   const session: Gate = {
     name: 'session',
-    async answer(one) {
+    answer(one) {
       const { use, held, by } = one
       const { share, createdAt: now } = held
       const { suspension, streak } = use?.session ?? { suspension: null, streak: noStreak }
       if (suspension !== null) return refused(one, suspended(suspension), null)
       if (streak.waitsUntil > now) return refused(one, mustWait('This session', streak, now), null)
       if (!isVerified(by)) return null
-      const own = await store.sessions.get(share, '')
+      const own = store.sessions.peek(share, '')
       if (own === undefined || own.streak.waitsUntil <= now) return null
       return refused(one, mustWait(textOf(by), own.streak, now), null)
     },
@@ -141,24 +143,27 @@ export function createGates(deps: GateDeps): Gate[] {
 
   const whitelist: Gate = {
     name: 'whitelist',
-    async answer(one, { uses }) {
-      const { submission, by, terms, held, use } = one
-      // The rule wants a person every time.
-      if (!terms.mayWhitelist) return null
-      const { action, sessionKey, requester, details } = submission
-      const found = await store.grants.covering(action, sessionKey, details, held.createdAt)
-      if (found.length === 0) return null
-      const mayDecide = (name: string) =>
-        (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
-      const isTrusted = ({ sessionKey, givenAt }: Grant) =>
-        sessionKey === null || (use !== null && trusts(use.session, isOver(use), givenAt))
-      const counting = found.filter(
-        (grant) => isTrusted(grant) && grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)),
-      )
-      const left = uses.size === 0 ? counting : counting.map((grant) => withUses(grant, uses))
-      const grant = findCover(left, submission, held.createdAt)
-      return grant === undefined ? null : cover(one, grant)
+    answer(one, { uses }) {
+      // The rule wants a person every time; or nobody ever gave one.
+      return one.terms.mayWhitelist && store.grants.mayCover(one.submission.action) ? findGrant(one, uses) : null
     },
+  }
+
+  async function findGrant(one: Candidate, uses: ReadonlyMap<string, number>): Promise<Proposal<Submitted> | null> {
+    const { submission, by, terms, held, use } = one
+    const { action, sessionKey, requester, details } = submission
+    const found = await store.grants.covering(action, sessionKey, details, held.createdAt)
+    if (found.length === 0) return null
+    const mayDecide = (name: string) =>
+      (!isVerified(by) || terms.allowsOwn || name !== requester) && (terms.deciders?.includes(name) ?? true)
+    const isTrusted = ({ sessionKey, givenAt }: Grant) =>
+      sessionKey === null || (use !== null && trusts(use.session, isOver(use), givenAt))
+    const counting = found.filter(
+      (grant) => isTrusted(grant) && grants.doesCount(grant) && mayDecide(textOf(grant.grantedBy)),
+    )
+    const left = uses.size === 0 ? counting : counting.map((grant) => withUses(grant, uses))
+    const grant = findCover(left, submission, held.createdAt)
+    return grant === undefined ? null : cover(one, grant)
   }
 
   function cover({ by, held, via }: Candidate, grant: Grant): Proposal<Submitted> {

@@ -9,8 +9,8 @@ export type Present = ReturnType<typeof createPresent>
 
 export function createPresent(store: Pick<Store, 'settledBefore'>, clock: Clock) {
   /**
-   * What `read` answers, and the time as of which it may be judged. A record that is due was read after every transaction
-   * had ended that began before that: none that comes later can keep it from being over.
+   * What `read` answers, and the time as of which it may be judged. A record that is due was read after everything had
+   * ended that was sent to be written before that: nothing that comes later can keep it from being over.
    */
   return async <T>(read: () => Promise<T>, recordsOf: (found: T) => readonly Confirmation[]) => {
     let settled = -Infinity

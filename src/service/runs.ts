@@ -6,9 +6,11 @@ import { bytesOfSession } from '../core/weight.js'
 import type { Policy } from '../policy/policy.js'
 import type { ResetRule } from '../policy/reset.js'
 import { parseSessionKey } from '../sessions/key.js'
+import { resetDue } from '../sessions/reset.js'
 import {
   type Due,
   dueOf,
+  type Fixation,
   newRun,
   resetTimeOf,
   rotate,
@@ -36,6 +38,8 @@ export interface Part {
 export interface Use extends Part {
   /** As it will stand. */
   session: Session & { run: Run }
+  /** Of the session, with what the same change asks for. */
+  fixation: Fixation | null
   rule: ResetRule
   /** It has to rotate and cannot yet: its grants cover nothing. */
   isDue: boolean
@@ -49,6 +53,8 @@ export interface Use extends Part {
   taken: number
 }
 
+type Running = Session & { run: Run }
+
 export type Runs = ReturnType<typeof createRuns>
 
 export function createRuns(store: Store, newId: () => string, policy: () => Policy) {
@@ -61,16 +67,19 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     return (await store.sessions.get(requester, key)) ?? unknownSession(requester, key)
   }
 
-  /** By whoever uses it: it begins, rotates where it is due and may, or goes on. */
-  async function use(requester: string, key: string, now: number): Promise<Use> {
-    const found = await find(requester, key)
+  /** By whoever uses it: it begins, rotates where it is due and may, or goes on. The last, which is usual, is known at once. */
+  function use(requester: string, key: string, now: number): Use | Promise<Use> {
+    const found = store.sessions.peek(requester, key) ?? unknownSession(requester, key)
     const rule = ruleOf(key)
+    if (!hasRun(found)) return begin(found, rule, now)
     const due = dueOf(found, rule, now)
+    return due === null ? goOn(found, rule) : useDue(found, rule, due, now)
+  }
+
+  async function useDue(found: Running, rule: ResetRule, due: Due, now: number): Promise<Use> {
     const signature: Signature = { actor: system('sessions'), at: now, via: 'system' }
-    if (found.run === null) return begin(found, rule, now)
-    if (due === null) return goOn({ ...found, run: found.run }, rule)
     const { session: ended, part } = await end(found, due, now, signature)
-    const bytes = part.writes.length === 0 ? 0 : bytesOfSession(key)
+    const bytes = part.writes.length === 0 ? 0 : bytesOfSession(found.key)
     const version = ended.run.id === found.run.id ? found.version : null
     return telling(found, ended, { ...part, rule, isDue: ended.due !== null, version, bytes, taken: 0 })
   }
@@ -84,20 +93,24 @@ export function createRuns(store: Store, newId: () => string, policy: () => Poli
     return telling(found, session, { ...none, rule, writes, bytes: bytesOfSession(found.key) })
   }
 
-  function goOn(found: Session & { run: Run }, rule: ResetRule): Use {
+  function goOn(found: Running, rule: ResetRule): Use {
     const resetAt = resetTimeOf(found.run, rule)
     const requires: Requirement[] = resetAt === null ? [] : [{ kind: 'before', at: resetAt }]
-    const common = { writes: [], events: [], requires, rule, isDue: false, version: found.version, bytes: 0, taken: 0 }
-    return telling(found, found, common)
+    const { version } = found
+    return telling(found, found, { writes: [], events: [], requires, rule, isDue: false, version, bytes: 0, taken: 0 })
   }
 
   /** With this use its agent is told of a rotation it does not know of yet. */
-  function telling(found: Session, session: Session & { run: Run }, use: Omit<Use, 'session' | 'reset'>): Use {
-    const { rotation: reset } = session
-    if (reset === null || reset.isTold) return { ...use, session, reset: null }
+  function telling(found: Session, session: Running, use: Omit<Use, 'session' | 'fixation' | 'reset'>): Use {
+    // Written out, here and wherever each submission comes by: a spread takes many times as long.
+    const { writes, events, requires, rule, isDue, version, bytes, taken } = use
+    const { rotation: reset, fixation } = session
+    if (reset === null || reset.isTold) {
+      return { writes, events, requires, session, fixation, rule, isDue, version, reset: null, bytes, taken }
+    }
     const record = { ...session, version: found.version + 1, rotation: { ...reset, isTold: true } }
-    const rest = use.writes.filter(({ kind }) => kind !== 'session')
-    return { ...use, session: record, writes: [writeOf(found, record), ...rest], reset }
+    const rest = writes.filter(({ kind }) => kind !== 'session')
+    return { ...use, session: record, fixation, writes: [writeOf(found, record), ...rest], reset }
   }
 
   /**
@@ -168,6 +181,10 @@ function nothing(): Part {
   return { writes: [], events: [], requires: [] }
 }
 
+function hasRun(session: Session): session is Running {
+  return session.run !== null
+}
+
 function runFrom({ id, createdAt, messages, submissions }: Run, now: number): Run {
   return { id, createdAt, messages, submissions, lastActiveAt: now }
 }
@@ -187,6 +204,7 @@ export function countIn(
   const max = isDue ? 0 : rule.maxMessages
   const hasRoom = max > 0 && run.messages + taken < max
   const below = hasRoom ? max - taken : Number.MAX_SAFE_INTEGER
-  const resetAt = isDue ? null : resetTimeOf({ ...run, messages: 1, lastActiveAt: now }, rule)
-  return { kind: 'count', requester, sessionKey, version, below, max, ...counted, at: now, resetAt }
+  const resetAt = isDue ? null : (resetDue(rule, now)?.at ?? null)
+  const { messages, submissions, asks } = counted
+  return { kind: 'count', requester, sessionKey, version, below, max, messages, submissions, asks, at: now, resetAt }
 }

@@ -3,18 +3,17 @@
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { shareOf, textOf } from '../core/actor.js'
-import type { Caution } from '../core/caution.js'
 import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
 import type { ChannelName, Pending, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
-import { type Breaker, comparedName, type Governing } from '../policy/policy.js'
+import type { Breaker, Governing } from '../policy/policy.js'
 import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
-import type { Change, Committed, Requirement, Unmet, Write } from '../store/store.js'
+import type { Change, Committed, Requirement, Write } from '../store/store.js'
 import {
   type Candidate,
   createGates,
@@ -64,6 +63,8 @@ interface Ruled extends Governing {
 }
 
 interface Plan extends GatePlan {
+  /** There is one submission in the change. */
+  isAlone: boolean
   /** By requester and Idempotency-Key. */
   records: Map<string, { fingerprint: string; submitted: Submitted }>
   /** By requester and session key. */
@@ -86,29 +87,32 @@ export function createSubmit(deps: SubmitDeps) {
   /** `rate` is how the limit per action stands. */
   async function submit(asked: Asked, via: Via): Promise<(Submitted & { rate: Quota & RateLimit }) | Refusal> {
     const ruled = rule(asked)
-    const known = createKnown()
-    let planned = createPlan(known, null)
+    let known = knowsNothing
+    let planned: Plan
     const { answer, committed } = await settleFully<Submitted>(desk, asked.authority, (unmet) => {
       if (unmet === null) ruled.id = null
-      planned = createPlan(known, unmet)
+      else learn(known === knowsNothing ? (known = createKnown()) : known, unmet)
+      planned = planAlone(known)
       return plan(ruled, via, planned)
     })
     if (isRefusal(answer)) return answer
-    if (tellCounts(planned, committed)) whenFull()
+    if (tellCounts(planned!, committed)) whenFull()
     if (answer.isReplay) answer.session = await peekSession(ruled)
     const { max, windowMs } = ruled.limits.rate
     const { remaining, resetMs } = committed?.quotas[0] ?? (await peek(ruled))
-    return { ...answer, rate: { max, windowMs, remaining, resetMs } }
+    const { confirmation, isReplay, session } = answer
+    return { confirmation, isReplay, session, rate: { max, windowMs, remaining, resetMs } }
   }
 
   /** Each is judged by itself; what comes of them is one commit. */
   async function submitAll(all: Asked[], via: Via): Promise<(Submitted | Refusal)[] | Refusal> {
     const everything = all.map(rule)
     const known = createKnown()
-    let planned = createPlan(known, null)
+    let planned: Plan
     const { answer, committed } = await settleFully<(Submitted | Refusal)[]>(desk, all[0]!.authority, async (unmet) => {
-      planned = createPlan(known, unmet)
       if (unmet === null) for (const ruled of everything) ruled.id = null
+      else learn(known, unmet)
+      planned = planTogether(known)
       const proposals: Proposal<Submitted>[] = []
       for (const ruled of everything) proposals.push(await plan(ruled, via, planned))
       const answer = proposals.map((one) => one.answer)
@@ -116,7 +120,7 @@ export function createSubmit(deps: SubmitDeps) {
       return { answer, change: merge(proposals.flatMap(({ change }) => change ?? [])), rejected }
     })
     if (isRefusal(answer)) return answer
-    if (tellCounts(planned, committed)) whenFull()
+    if (tellCounts(planned!, committed)) whenFull()
     for (const [index, one] of answer.entries()) {
       if (!isRefusal(one) && one.isReplay) one.session = await peekSession(everything[index]!)
     }
@@ -128,7 +132,19 @@ export function createSubmit(deps: SubmitDeps) {
     const { timeoutSeconds: askedSeconds } = asked
     const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
     const { terms, limits } = governing
-    return { terms, limits, key, by, askedSeconds, id: null, submission: { ...asked, timeoutSeconds } }
+    const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = asked
+    const submission: Submission = {
+      action,
+      description,
+      details,
+      requester,
+      sessionKey,
+      timeoutSeconds,
+      callbackUrl,
+      onBehalfOf,
+      requestedAs,
+    }
+    return { terms, limits, key, by, askedSeconds, id: null, submission }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -147,7 +163,7 @@ export function createSubmit(deps: SubmitDeps) {
     const proposal = note(await propose(ruled, via, planned), planned)
     const { answer, change } = proposal
     if (isRefusal(answer) || change === undefined) return proposal
-    planned.records.set(name, { fingerprint, submitted: answer })
+    if (!planned.isAlone) planned.records.set(name, { fingerprint, submitted: answer })
     const { id: confirmationId } = answer.confirmation
     change.writes.push({
       kind: 'idempotency',
@@ -161,11 +177,13 @@ export function createSubmit(deps: SubmitDeps) {
     const { submission, by, terms, limits } = ruled
     const now = clock.now()
     const share = shareOf(by)
-    const use = submission.sessionKey === '' ? null : await useOf(share, submission.sessionKey, now, planned)
+    let use = submission.sessionKey === '' ? null : useOf(share, submission.sessionKey, now, planned)
+    if (use instanceof Promise) use = await use
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share)
-    if (use !== null) inSession(held, use, ruled)
+    const asked = { action: policy().compared(submission.action), digest: held.digest }
+    if (use !== null) inSession(held, use, asked, ruled)
     const bytes = bytesOf(submission, ruled.key) + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const one: Candidate = { submission, by, terms, limits, held, use, via, bytes }
+    const one: Candidate = { submission, by, terms, limits, held, asked, use, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)
@@ -187,7 +205,12 @@ export function createSubmit(deps: SubmitDeps) {
   }
 
   /** All of one change that are in the same session use it together. */
-  async function useOf(share: string, sessionKey: string, now: number, { sessions: known }: Plan): Promise<Use> {
+  function useOf(share: string, sessionKey: string, now: number, { isAlone, sessions }: Plan): Use | Promise<Use> {
+    if (isAlone) return runs.use(share, sessionKey, now)
+    return useTogether(share, sessionKey, now, sessions)
+  }
+
+  async function useTogether(share: string, sessionKey: string, now: number, known: Map<string, Use>): Promise<Use> {
     const name = `${share}\0${sessionKey}`
     const use = known.get(name) ?? (await runs.use(share, sessionKey, now))
     known.set(name, use)
@@ -222,15 +245,14 @@ export function createSubmit(deps: SubmitDeps) {
 }
 
 /** The request belongs to the session's run, and says what is odd about that. */
-function inSession(held: Pending, { session }: Use, { limits: { breaker } }: Ruled): void {
-  const caution: Caution | null = cautionIn(session, askedIn(held), breaker)
-  held.sessionId = session.run.id
-  held.caution = caution
-}
-
-/** Another spelling is the same action. */
-function askedIn({ action, digest }: Pending) {
-  return { action: comparedName(action), digest }
+function inSession(
+  held: Pending,
+  { session: { streak, run }, fixation }: Use,
+  asked: Candidate['asked'],
+  { limits: { breaker } }: Ruled,
+): void {
+  held.sessionId = run.id
+  held.caution = cautionIn({ streak, fixation }, asked, breaker)
 }
 
 /** Whether another of the same change has begun it, rotated it, and so on. */
@@ -241,7 +263,7 @@ function isCounted(use: Use, { counted }: Plan): boolean {
 /** It counts in its session, with whatever has to be written of that first. `isAsking`: a person is asked. */
 function counting(
   proposal: Proposal<Submitted>,
-  { use, held, limits }: Candidate,
+  { use, held, asked, limits }: Candidate,
   planned: Plan,
   isAsking: boolean,
 ): Proposal<Submitted> {
@@ -251,9 +273,8 @@ function counting(
   if (known !== undefined) known.answers.push(answer)
   else planned.counted.push({ use, breaker: limits.breaker, answers: [answer] })
   const [writes, events, requires] = known === undefined ? [use.writes, use.events, use.requires] : [[], [], []]
-  const asked = askedIn(held)
   const asks = isAsking ? [asked] : []
-  if (isAsking) use.session.fixation = afterAsking(use.session.fixation, asked)
+  if (isAsking) use.fixation = afterAsking(use.fixation, asked)
   change.writes.unshift(...writes)
   change.events.unshift(...events)
   const count = countIn(use, { messages: 1, submissions: 1, asks }, held.createdAt)
@@ -271,7 +292,8 @@ function tellCounts({ counted }: Plan, committed: Committed | null): boolean {
     isFull ||= isAtLimit(last, use.rule.maxMessages)
     answers.forEach((answer, place) => {
       const count = last - (answers.length - 1 - place)
-      answer.session = stateOf(use.session, use.rule, count, use.reset, breaker)
+      const { run, streak } = use.session
+      answer.session = stateOf({ run, streak, fixation: use.fixation }, use.rule, count, use.reset, breaker)
     })
   }
   return isFull
@@ -284,7 +306,8 @@ function requiring(proposal: Proposal<Submitted>, requires: Requirement[]): Prop
 }
 
 /** What it takes, for those that follow in the same change. */
-function note(proposal: Proposal<Submitted>, { uses, slots, disk, held }: Plan): Proposal<Submitted> {
+function note(proposal: Proposal<Submitted>, { isAlone, uses, slots, disk, held }: Plan): Proposal<Submitted> {
+  if (isAlone) return proposal
   for (const write of proposal.change?.writes ?? []) {
     if (write.kind === 'use') uses.set(write.grantId, (uses.get(write.grantId) ?? 0) + write.count)
     if (write.kind === 'confirmation' && write.record.status === 'pending') held.push(write.record)
@@ -351,10 +374,27 @@ function createKnown(): Known {
   return { quotas: new Map(), pending: new Map(), disk: new Map() }
 }
 
-function createPlan(known: Known, unmet: Unmet | null): Plan {
-  if (unmet !== null) learn(known, unmet)
+const knowsNothing = createKnown()
+const none = new Map<string, never>()
+
+/** Nothing goes before it in the change, or comes behind it. */
+function planAlone(known: Known): Plan {
+  return {
+    isAlone: true,
+    uses: none,
+    slots: none,
+    disk: none,
+    held: [],
+    records: none,
+    sessions: none,
+    counted: [],
+    known,
+  }
+}
+
+function planTogether(known: Known): Plan {
   const taken = { uses: new Map(), slots: new Map(), disk: new Map(), held: [] }
-  return { ...taken, records: new Map(), sessions: new Map(), counted: [], known }
+  return { isAlone: false, ...taken, records: new Map(), sessions: new Map(), counted: [], known }
 }
 
 /** What was asked for, whatever the rules make of it: they may change before it is asked again. */

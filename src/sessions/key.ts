@@ -69,9 +69,10 @@ export function buildSessionKey(source: SessionSource, options: SessionKeyOption
 
 /** Null where the key is not of that form, or holds what buildSessionKey refuses. Never throws. */
 export function parseSessionKey(key: string): SessionKey | null {
-  if (typeof key !== 'string' || key.length > maxLength || problemWith(key) !== null) return null
-  const [agent, profile, platform, chatType, ...ids] = key.split(':')
-  if (agent !== 'agent' || !profile || !platform || !isChatType(chatType)) return null
+  if (typeof key !== 'string' || !key.startsWith('agent:') || key.length > maxLength) return null
+  if (problemWith(key) !== null) return null
+  const [, profile, platform, chatType, ...ids] = key.split(':')
+  if (!profile || !platform || !isChatType(chatType)) return null
   const isCutOff = ids.length === 1 && ids[0] === ''
   return isCutOff ? null : { profile, platform, chatType, ids }
 }

@@ -113,7 +113,7 @@ export function noticeOn(count: number, max: number): string | null {
 
 /** `reset` is a rotation that its agent is told of with this. */
 export function stateOf(
-  { run, streak, fixation }: Session & { run: Run },
+  { run, streak, fixation }: Pick<Session, 'streak' | 'fixation'> & { run: Run },
   { maxMessages: max }: ResetRule,
   count: number,
   reset: Rotation | null,
@@ -124,15 +124,23 @@ export function stateOf(
 }
 
 /** What is odd about a request that is asked for in this session now; null: nothing. */
-export function cautionIn({ streak, fixation }: Session, asked: Asked, breaker: Breaker): Caution | null {
+export function cautionIn(
+  { streak, fixation }: Pick<Session, 'streak' | 'fixation'>,
+  asked: Asked,
+  breaker: Breaker,
+): Caution | null {
   const caution = worthSaying(streak.failures, afterAsking(fixation, asked).repeats, breaker)
   return caution.failures === 0 && caution.repeats === 0 ? null : caution
 }
 
 function worthSaying(failures: number, repeats: number, { warnAt, fixationAt }: Breaker): Caution {
-  const from = (least: number, count: number) => (least > 0 && count >= least ? count : 0)
   // The first is no repeat.
   return { failures: from(warnAt, failures), repeats: repeats === 1 ? 0 : from(fixationAt, repeats) }
+}
+
+/** The count, where it is as many; a least of 0 is never reached. */
+function from(least: number, count: number): number {
+  return least > 0 && count >= least ? count : 0
 }
 
 /** What a person is asked for. */

@@ -46,7 +46,7 @@ export type Write =
 
 /** What must hold when a change is committed. It is checked in the transaction, after all changes that came before. */
 export type Requirement =
-  /** The clock has not reached this time when the transaction begins. What begins in time may be on disk a little after it. */
+  /** The clock has not reached this time when the change is sent to be written. What is sent in time may be on disk a little after it. */
   | { kind: 'before'; at: number }
   /** The key is neither revoked nor expired. */
   | { kind: 'key_live'; keyId: string }
@@ -222,8 +222,8 @@ export interface Store {
    */
   commit(change: Change): Promise<CommitOutcome>
   /**
-   * Resolves when every transaction that began before `at` has ended. Who then reads at a time from `at` on has read
-   * all that could still be done before it.
+   * Resolves when all has ended that was sent to be written before `at`. Who then reads at a time from `at` on has read all
+   * that could still be done before it.
    */
   settledBefore(at: number): Promise<void>
 
@@ -231,7 +231,7 @@ export interface Store {
   onCommit(listener: (committed: Committed) => void): () => void
   /**
    * Calls the listener with what anybody has committed, in commit order: once for all that were committed together, before
-   * any of their committers resumes, and while whatever is read is as of exactly this commit.
+   * any of their committers resumes. Whatever is read then is as of this commit, or of a later one that is told of next.
    */
   follow(listener: (commits: Commits) => void): () => void
 
@@ -346,6 +346,11 @@ export interface RunPage {
 
 export interface Sessions {
   get(requester: string, key: string): Promise<Session | undefined>
+  /**
+   * The same, perhaps as an earlier commit left it: for whoever says in a commit which version it must have, and is in conflict
+   * otherwise. After that it is as it stands. Answers at once.
+   */
+  peek(requester: string, key: string): Session | undefined
   /** Those of all requesters, at most so many. */
   ofKey(key: string, limit: number): Promise<Session[]>
   /** Those that have a run, the latest active first. */
@@ -394,6 +399,8 @@ export interface Sessions {
 }
 
 export interface Grants {
+  /** False: no grant was ever given for this action. Answers at once. */
+  mayCover(action: string): boolean
   get(id: string): Promise<Grant | undefined>
   /** The grant of exactly this scope, live or not. */
   ofScope(scope: Scope): Promise<Grant | undefined>

@@ -812,6 +812,7 @@ t.test('what has begun while the service was open is not done once the first key
     },
     grants: {
       ...store.grants,
+      mayCover: () => true,
       async covering(...asked) {
         await pass()
         return store.grants.covering(...asked)

@@ -33,6 +33,8 @@ export function readGrants(
   const actionsWithGrants = new Set(db.prepare('SELECT DISTINCT action FROM grants').pluck().all() as string[])
 
   return {
+    mayCover: (action) => actionsWithGrants.has(action),
+
     noteGrant: ({ action }) => void actionsWithGrants.add(action),
 
     get: read((id: string) => first(sql.get.get(id))),

@@ -1,11 +1,12 @@
 // Sessions: reading them, and what the writer does to their runs.
-import type { PastRun, Session } from '../../sessions/session.js'
+import { afterAsking, type Fixation, type PastRun, type Session } from '../../sessions/session.js'
 import { runs, sessions as table } from '../records.js'
 import type { Counting, Cursor, Page, SessionFilter, Sessions } from '../store.js'
 import type { SqlValue } from '../table.js'
 import { readIdle } from './collect.js'
 import type Database from './driver.js'
-import { type AssertKnown, read } from './reading.js'
+import { type AssertKnown, read, readNow } from './reading.js'
+import type { SessionCache, Standing } from './session-cache.js'
 
 /** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
 const maxRowsRead = 2000
@@ -27,7 +28,7 @@ export function sessionName(requester: string, key: string): string {
 type Place = Pick<Session, 'requester' | 'key'>
 type Reading = Omit<Sessions, 'count' | 'setBack' | 'setReset' | 'collect'>
 
-export function readSessions(db: Database.Database, assertKnown: AssertKnown): Reading {
+export function readSessions(db: Database.Database, assertKnown: AssertKnown, cache: SessionCache): Reading {
   const rows = (text: string) => db.prepare(text).raw()
   const columns = table.columns()
   const listed = (condition: string, by: 'listed_at' | 'last_active_at') =>
@@ -60,11 +61,24 @@ export function readSessions(db: Database.Database, assertKnown: AssertKnown): R
     return isSuspended === true ? sql.suspended : sql.all
   }
 
+  function get(requester: string, key: string): Session | undefined {
+    const row = sql.get.get(requester, key) as SqlValue[] | undefined
+    return row && table.read(row)
+  }
+
   return {
     get: read((requester: string, key: string) => {
       assertKnown(sessionName(requester, key))
-      const row = sql.get.get(requester, key) as SqlValue[] | undefined
-      return row && table.read(row)
+      return get(requester, key)
+    }),
+
+    peek: readNow((requester: string, key: string) => {
+      assertKnown(sessionName(requester, key))
+      const known = cache.get(requester, key)
+      if (known !== undefined) return known ?? undefined
+      const found = get(requester, key)
+      cache.keep(requester, key, found ?? null)
+      return found
     }),
 
     ofKey: read((key: string, limit: number) => all(sql.ofKey.all(key, limit))),
@@ -174,6 +188,13 @@ export function packCounting(counting: Counting & { version: number | null }): P
 
 export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
 
+/** Three numbers for each session that is counted in, on the way back from there. */
+export const standingSize = 3
+
+export function unpackStanding(numbers: number[], from: number): Standing {
+  return { messages: numbers[from]!, submissions: numbers[from + 1]!, repeats: numbers[from + 2]! }
+}
+
 type StandingRow = [
   version: number,
   messages: number,
@@ -182,24 +203,24 @@ type StandingRow = [
   listedAt: number,
   resetAt: number | null,
   arrival: number,
+  fixedAction: string | null,
+  fixedDigest: string | null,
+  repeats: number | null,
 ]
 
 /** For the writer, inside a transaction. */
 export function countRuns(db: Database.Database) {
   const standing = db
     .prepare(
-      `SELECT version, messages, submissions, last_active_at, listed_at, reset_at, arrival FROM sessions
-      WHERE requester = ? AND session_key = ?`,
+      `SELECT version, messages, submissions, last_active_at, listed_at, reset_at, arrival, fixed_action, fixed_digest, repeats
+      FROM sessions WHERE requester = ? AND session_key = ?`,
     )
     .raw()
-  const add = db.prepare(`UPDATE sessions SET messages = messages + ?, submissions = submissions + ?,
-    last_active_at = max(last_active_at, ?) WHERE arrival = ?`)
+  const add = db.prepare(`UPDATE sessions SET messages = ?, submissions = ?, last_active_at = ?,
+    fixed_action = ?, fixed_digest = ?, repeats = ? WHERE arrival = ?`)
   // By themselves, and only where they have to be: what an index holds costs another page each time it is written.
   const list = db.prepare('UPDATE sessions SET listed_at = last_active_at WHERE arrival = ?')
   const due = db.prepare('UPDATE sessions SET reset_at = ? WHERE arrival = ?')
-  const ask = db.prepare(`UPDATE sessions SET
-    repeats = CASE WHEN fixed_action IS @action THEN repeats + (fixed_digest <> @digest) ELSE 1 END,
-    fixed_action = @action, fixed_digest = @digest WHERE arrival = @arrival`)
   const suspended = db
     .prepare('SELECT 1 FROM sessions WHERE requester = ? AND session_key = ? AND suspended_at IS NOT NULL')
     .pluck()
@@ -233,18 +254,31 @@ export function countRuns(db: Database.Database) {
     isSuspended: (requester: string, sessionKey: string) => suspended.get(requester, sessionKey) !== undefined,
     isWaiting: (requester: string, sessionKey: string, now: number) =>
       waiting.get(requester, sessionKey, now) !== undefined,
-    /** Answers how many messages there are then. */
-    count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): number {
-      const [, before, , lastActiveAt, listedAt, dueAt, arrival] = find(requester, sessionKey)!
-      const total = before + messages
-      add.run(messages, submissions, at, arrival)
-      if (Math.max(lastActiveAt, at) - listedAt > listedLagMs) list.run(arrival)
+    /** Answers how the session stands then. */
+    count([requester, sessionKey, , , max, messages, submissions, at, resetAt, asks]: PackedCounting): Standing {
+      const found = find(requester, sessionKey)!
+      const [, before, submitted, activeBefore, listedAt, dueAt, arrival, action, digest, repeated] = found
+      const standing: Standing = { messages: before + messages, submissions: submitted + submissions, repeats: 0 }
+      const lastActiveAt = Math.max(activeBefore, at)
+      let fixation: Fixation | null = action === null ? null : { action, digest: digest!, repeats: repeated! }
+      for (const [askedFor, ofDigest] of asks) fixation = afterAsking(fixation, { action: askedFor, digest: ofDigest })
+      standing.repeats = fixation?.repeats ?? 0
+      const { messages: total } = standing
+      add.run(
+        total,
+        standing.submissions,
+        lastActiveAt,
+        fixation?.action ?? null,
+        fixation?.digest ?? null,
+        fixation?.repeats ?? null,
+        arrival,
+      )
+      if (lastActiveAt - listedAt > listedLagMs) list.run(arrival)
       // What is full is due at once. Whoever looks at one too soon sets it anew.
       const nextAt = max > 0 && total >= max ? at : resetAt
       const isSooner = nextAt === null ? dueAt !== null : dueAt === null || nextAt < dueAt
       if (isSooner) due.run(nextAt, arrival)
-      for (const [action, digest] of asks) ask.run({ action, digest, arrival })
-      return total
+      return standing
     },
     setReset(all: ResetRow[]): void {
       for (const values of all) reset.run(...values)

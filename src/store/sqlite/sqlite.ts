@@ -3,6 +3,7 @@ import { systemClock } from '../../clock.js'
 import type { Key, KeyUse } from '../../access/key.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
+import type { AuditEvent } from '../../audit/event.js'
 import type { Actor } from '../../core/actor.js'
 import type { Alarm } from '../../core/model.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
@@ -44,14 +45,13 @@ import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
 import { countSlots, readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
-import { packCounting, readSessions, type ResetRow, sessionName } from './sessions.js'
+import { createSessionCache, type SessionCache } from './session-cache.js'
+import { packCounting, readSessions, type ResetRow, sessionName, standingSize, unpackStanding } from './sessions.js'
 import type { Job, PackedChange, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
-/** Sent at once when the writer is idle: enough to share an fsync, few enough to leave work for meanwhile. */
-const worthSending = 12
-/** Bounds one transaction, and with it how long its first change waits for its last. */
-const maxGroup = 1000
+/** Sent before the turn of the event loop is over: enough to be worth a message to the writer, few enough not to keep it waiting. */
+const worthSending = 16
 /** How long after a failed commit the next one is tried that settles what came of it. */
 const settleRetryMs = 1000
 
@@ -66,6 +66,13 @@ interface Waiting {
 /** Of a change, or of a task. */
 type Answer = CommitOutcome | SqlValue[][]
 
+/** What was sent to the writer together, and who waits for its end. */
+interface Sent {
+  group: Waiting[]
+  sentAt: number
+  whenOver: (() => void)[]
+}
+
 /** `now` is the service's clock, by which deadlines of changes are judged. */
 export function openSqliteStore(
   path: string,
@@ -74,35 +81,40 @@ export function openSqliteStore(
 ): Store {
   /** Records of which a failed commit may have written another state than can be read here. */
   const unknown = new Set<string>()
-  const { file, prepared: reading, hadKeys, release } = openDatabase(path, (db) => prepare(db, assertKnown), now())
+  const known = createSessionCache()
+  const {
+    file,
+    prepared: reading,
+    hadKeys,
+    release,
+  } = openDatabase(path, (db) => prepare(db, assertKnown, known), now())
   const { grants, deliveries, sessions, listKeyUses, signIn, ...nouns } = reading
-  const writer = openWriting(file, settleGroup, failAll)
+  const writer = openWriting(file, settlePackets, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
   let queue: Waiting[] = []
-  let writing: Waiting[] = []
-  /** When the group that is being written was sent, and who waits for its end. */
-  let began = 0
-  let whenOver: (() => void)[] = []
+  /** In the order in which they are written. */
+  const underWay: Sent[] = []
   let closing: (() => void) | null = null
   let settling: NodeJS.Timeout | null = null
 
-  function settleGroup(outcomes: PackedOutcome[]): void {
-    const group = writing
-    const waiting = whenOver
-    writing = []
-    whenOver = []
+  /** What came of the first packets that are under way: as many as went into one transaction. */
+  function settlePackets(outcomes: PackedOutcome[]): void {
+    let count = 0
+    let size = 0
+    for (; size < outcomes.length; count++) size += underWay[count]!.group.length
+    const packets = underWay.splice(0, count)
+    const group = packets.length === 1 ? packets[0]!.group : packets.flatMap((packet) => packet.group)
     noteUnknown(group, outcomes)
+    noteSessions(group, outcomes)
     tellFollowers(group, outcomes)
-    // The next group is on its way before this one's callers are told.
-    send()
-    group.forEach((one, index) => settle(one, outcomes[index]!))
-    waiting.forEach((go) => go())
+    for (let index = 0; index < size; index++) settle(group[index]!, outcomes[index]!)
+    for (const { whenOver } of packets) for (const go of whenOver) go()
     closeIfDone()
   }
 
   function closeIfDone(): void {
-    if (closing !== null && queue.length === 0 && writing.length === 0) closing()
+    if (closing !== null && queue.length === 0 && underWay.length === 0) closing()
   }
 
   /** A commit that is on disk has taken the place of the one that failed before it. */
@@ -115,7 +127,26 @@ export function openSqliteStore(
     if (unknown.size > 0) settleSoon()
   }
 
-  /** Nobody writes meanwhile, so what they read is as of this commit. */
+  /** Whoever was in conflict finds them as they stand. */
+  function noteSessions(group: Waiting[], outcomes: PackedOutcome[]): void {
+    for (const [index, { change }] of group.entries()) {
+      if (change === null) continue
+      const outcome = outcomes[index]!
+      for (const write of change.writes)
+        if (write.kind === 'session') known.forget(write.record.requester, write.record.key)
+      if (change.requires === undefined) continue
+      const numbers = Array.isArray(outcome) ? outcome : null
+      let place = numbers === null ? 0 : numbers.length - countIn(change) * standingSize
+      for (const one of change.requires) {
+        if (one.kind === 'count' && numbers !== null) {
+          known.count(one, unpackStanding(numbers, place))
+          place += standingSize
+        } else if ('sessionKey' in one && !isDone(outcome)) known.forget(one.requester, one.sessionKey)
+      }
+    }
+  }
+
+  /** What they read is as of this commit, or of a later one of which they are told next. */
   function tellFollowers(group: Waiting[], outcomes: PackedOutcome[]): void {
     const commits: Commits = { firstSeq: Infinity, lastSeq: 0, about: [], changed: [] }
     group.forEach(({ change }, index) => {
@@ -148,7 +179,7 @@ export function openSqliteStore(
 
   /** A writer that dies without a word leaves nobody waiting; the process goes down with it. */
   function failAll(error: Error): void {
-    for (const one of writing) one.fail(new OutcomeUnknown(error.message))
+    for (const { group } of underWay) for (const one of group) one.fail(new OutcomeUnknown(error.message))
     for (const one of queue) one.fail(error)
     throw error
   }
@@ -157,8 +188,8 @@ export function openSqliteStore(
     if (closing !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return new Promise((done, fail) => {
       queue.push({ job, change, done, fail })
-      // What the same turn of the event loop brings joins the group, unless there is enough to keep the writer busy
-      // while this thread takes in the rest.
+      // What the same turn of the event loop brings goes together, unless there is enough to keep the writer busy while this
+      // thread takes in the rest.
       if (queue.length === 1) setImmediate(send)
       else if (queue.length >= worthSending) send()
     })
@@ -168,16 +199,13 @@ export function openSqliteStore(
     return enqueue(task, null) as Promise<SqlValue[][]>
   }
 
-  /** The writer is idle, so this is when the transaction begins. */
+  /** Deadlines are judged by the time of this. What is sent while the writer is busy shares its next transaction. */
   function send(): void {
-    if (writing.length > 0 || queue.length === 0) return
-    began = now()
-    writing = queue.slice(0, maxGroup)
-    queue = queue.slice(maxGroup)
-    writer.start(
-      writing.map(({ job }) => job),
-      began,
-    )
+    if (queue.length === 0) return
+    const packet: Sent = { group: queue, sentAt: now(), whenOver: [] }
+    queue = []
+    underWay.push(packet)
+    writer.send([packet.group.map(({ job }) => job), packet.sentAt])
   }
 
   function settle({ change, done, fail }: Waiting, outcome: PackedOutcome): void {
@@ -188,13 +216,15 @@ export function openSqliteStore(
       return done({ unmet: change!.requires![outcome.unmet]!, quota: outcome.quota })
     }
     const [first, ...numbers] = typeof outcome === 'number' ? [outcome] : outcome
-    const events = change!.events.map((event, index) => ({ seq: first! + index, ...event }))
-    const counted = numbers.length - countIn(change!)
+    const events = change!.events.map(({ type, at, actor, via, confirmationId, data }, index) => {
+      return { seq: first! + index, type, at, actor, via, confirmationId, data } as AuditEvent
+    })
+    const counted = numbers.length - countIn(change!) * standingSize
     const committed = {
       writes: change!.writes,
       events,
       quotas: quotasFrom(numbers.slice(0, counted)),
-      counts: numbers.slice(counted),
+      counts: everyOf(numbers, counted, standingSize),
     }
     listeners.forEach((listener) => listener(committed))
     done(committed)
@@ -205,8 +235,10 @@ export function openSqliteStore(
 
     commit: (change) => enqueue(pack(change), change) as Promise<CommitOutcome>,
 
-    settledBefore: (at) =>
-      writing.length > 0 && began < at ? new Promise((go) => void whenOver.push(go)) : Promise.resolve(),
+    settledBefore(at) {
+      const last = underWay.findLast(({ sentAt }) => sentAt < at)
+      return last === undefined ? Promise.resolve() : new Promise((go) => void last.whenOver.push(go))
+    },
 
     onCommit(listener) {
       listeners.add(listener)
@@ -235,18 +267,27 @@ export function openSqliteStore(
     sessions: {
       ...sessions,
       async count(counting) {
-        const [row] = await run(['count', packCounting(counting)])
-        return (row?.[0] as number | undefined) ?? null
+        const [row] = (await run(['count', packCounting(counting)])) as [number[]] | []
+        if (row === undefined) {
+          known.forget(counting.requester, counting.sessionKey)
+          return null
+        }
+        const standing = unpackStanding(row, 0)
+        known.count(counting, standing)
+        return standing.messages
       },
       async setBack(now) {
         await run(['set_back', now])
+        known.forgetAll()
       },
       async setReset(all) {
         const rows = all.map(({ resetAt, requester, key, version }): ResetRow => [resetAt, requester, key, version])
         await run(['set_reset', rows])
+        known.forgetAll()
       },
       async collect(runs) {
         const gone = await run(['collect', runs.map(packRun)])
+        for (const { requester, key } of runs) known.forget(requester, key)
         return gone.map(([place]) => runs[place as number]!)
       },
     },
@@ -285,7 +326,7 @@ export function openSqliteStore(
 }
 
 /** What can be read, by noun. */
-function prepare(db: Database.Database, assertKnown: AssertKnown) {
+function prepare(db: Database.Database, assertKnown: AssertKnown, known: SessionCache) {
   const one = <W, T>(table: Table<W, T>) => {
     const statement = db.prepare(`SELECT ${table.columns()} FROM ${table.name} WHERE ${table.whereKey}`).raw()
     return readNow((...key: string[]): T | undefined => {
@@ -307,7 +348,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown) {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
     deliveries: readDeliveries(db),
-    sessions: readSessions(db, assertKnown),
+    sessions: readSessions(db, assertKnown, known),
     alarms: { get: async (id: string) => alarm(id) },
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
@@ -383,6 +424,13 @@ function quotasFrom(numbers: number[]): Quota[] {
     quotas.push({ remaining: numbers[index]!, resetMs: numbers[index + 1]! })
   }
   return quotas
+}
+
+/** The first of each so many. */
+function everyOf(numbers: number[], from: number, size: number): number[] {
+  const some: number[] = []
+  for (let index = from; index < numbers.length; index += size) some.push(numbers[index]!)
+  return some
 }
 
 function pack(change: Change): PackedChange {

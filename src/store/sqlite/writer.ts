@@ -55,8 +55,8 @@ export type Task =
   | ['collect', runs: PackedRun[]]
 
 /**
- * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and the messages
- * of each session it counted in; or why there is none: the place of the first requirement that was not met, or an error. `isUnknown`: it may be there after a crash.
+ * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and how each session
+ * stands that it counted in; or why there is none: the place of the first requirement that was not met, or an error. `isUnknown`: it may be there after a crash.
  */
 export type PackedOutcome =
   | number
@@ -78,11 +78,19 @@ interface Taken {
 
 type Statement = ReturnType<Database.Database['prepare']>
 
+/** What was sent together, and when: by that time its deadlines are judged. */
+export type Packet = [jobs: Job[], sentAt: number]
+
 export interface Writer {
-  /** What came of each, in order, in a transaction that begins `now`. Never throws. */
-  write(group: Job[], now: number): PackedOutcome[]
+  /** What came of each, in order, in one transaction. Never throws. */
+  write(packets: Packet[]): PackedOutcome[]
+  /** Between two transactions, once the first one's callers are told: keeps the log short. */
+  tidy(): void
   close(): void
 }
+
+/** So many jobs: little enough to be done in a few milliseconds, and rare enough to cost little of the whole. */
+const enoughToTidy = 300
 
 /** More events than a database can have that nobody can look into any more: a history that goes on starts above it. */
 export const safeStep = 1_000_000_000
@@ -92,6 +100,8 @@ export function openWriter(file: string): Writer {
   db.pragma('synchronous = FULL')
   db.pragma('fullfsync = ON')
   db.pragma('recursive_triggers = ON')
+  // What one transaction writes beyond this is checkpointed in it; the rest in between, by `tidy`.
+  db.pragma('wal_autocheckpoint = 10000')
   // After a burst the log shrinks back to this at the next checkpoint.
   db.pragma('journal_size_limit = 67108864')
   if (db.pragma('synchronous', { simple: true }) !== 2) throw new Error('synchronous=FULL did not take')
@@ -99,6 +109,7 @@ export function openWriter(file: string): Writer {
   const sql = {
     begin: db.prepare('BEGIN IMMEDIATE'),
     commit: db.prepare('COMMIT'),
+    checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     rollback: db.prepare('ROLLBACK'),
     lastSeq: db.prepare('SELECT coalesce(max(seq), 0) FROM events').pluck(),
     probe: db.prepare('UPDATE probe SET count = count + 1'),
@@ -177,40 +188,47 @@ export function openWriter(file: string): Writer {
   let lastSeq = findLastSeq()
   const place = watchPlace(file)
   let hasMarker = false
+  /** How many were committed since the log was tidied. */
+  let untidy = 0
   /** What this transaction has looked up: null and nothing before it has. */
   let hasKeys: boolean | null = null
   const usages = new Map<string, { max: number; windowMs: number; usage: Usage }>()
   /** By share: how many bytes were left, by which limit, and what the transaction adds, which is written at its end. */
   const disks = new Map<string, { max: number; remaining: number; added: number }>()
 
-  function writeAll(group: Job[], now: number): PackedOutcome[] {
+  function writeAll(packets: Packet[]): PackedOutcome[] {
     try {
-      return writeGroup(group, now)
+      return writeGroup(packets)
     } catch (error) {
-      if (isOutage(error)) return group.map(() => pack(error))
+      if (isOutage(error)) return packets.flatMap(([jobs]) => jobs.map(() => pack(error)))
       // One change that cannot be written, or expected something absent that is there, must not take the others down.
-      return group.map((job) => writeOne(job, now))
+      return packets.flatMap(([jobs, sentAt]) => jobs.map((job) => writeOne(job, sentAt)))
     }
   }
 
-  function writeOne(job: Job, now: number): PackedOutcome {
+  function writeOne(job: Job, sentAt: number): PackedOutcome {
     try {
-      return writeGroup([job], now)[0]!
+      return writeGroup([[[job], sentAt]])[0]!
     } catch (error) {
       return isTaken(error) ? 'conflict' : pack(error)
     }
   }
 
-  function writeGroup(group: Job[], now: number): PackedOutcome[] {
+  function writeGroup(packets: Packet[]): PackedOutcome[] {
     const before = lastSeq
     hasKeys = null
     usages.clear()
     disks.clear()
     sql.begin.run()
     try {
-      const outcomes = group.map((job) => (Array.isArray(job) ? doTask(job, now) : writeChange(job, now)))
+      const outcomes: PackedOutcome[] = []
+      for (const [jobs, sentAt] of packets) {
+        for (const job of jobs) outcomes.push(Array.isArray(job) ? doTask(job, sentAt) : writeChange(job, sentAt))
+      }
+      const [, now] = packets.at(-1)!
       for (const [share, { added }] of disks) if (added > 0) charge(share, now, added)
       commit()
+      untidy += outcomes.length
       return outcomes
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
@@ -237,16 +255,20 @@ export function openWriter(file: string): Writer {
     for (const one of requires) if (one[0] === 'disk') disks.get(one[1])!.added += one[3]
     const first = lastSeq + 1
     for (const event of events) sql.insertEvent.run(event, ++lastSeq)
-    const counts: number[] = []
-    for (const one of requires) if (one[0] === 'count') counts.push(sessions.count(one[1]))
-    if (taken.length === 0 && counts.length === 0) return first
+    const standings: number[] = []
+    for (const one of requires) {
+      if (one[0] !== 'count') continue
+      const { messages, submissions, repeats } = sessions.count(one[1])
+      standings.push(messages, submissions, repeats)
+    }
+    if (taken.length === 0 && standings.length === 0) return first
     const outcome = [first]
     for (const { quota, windowMs, lastN, count, remaining, resetMs } of taken) {
       slots.take(quota, now, windowMs, lastN, count)
       addUse(quota, count)
       outcome.push(remaining, resetMs)
     }
-    outcome.push(...counts)
+    outcome.push(...standings)
     return outcome
   }
 
@@ -276,7 +298,7 @@ export function openWriter(file: string): Writer {
         for (const values of task[1]) sql.useKey.run(values)
         return { rows: [] }
       case 'count':
-        return { rows: sessions.holds(task[1]) ? [[sessions.count(task[1])]] : [] }
+        return { rows: sessions.holds(task[1]) ? [Object.values(sessions.count(task[1]))] : [] }
       case 'set_reset':
         sessions.setReset(task[1])
         return { rows: [] }
@@ -439,7 +461,20 @@ export function openWriter(file: string): Writer {
     }
   }
 
-  return { write: writeAll, close: () => db.close() }
+  /** After a failure there is as much to do as before, and the next time comes. */
+  function tidy(): void {
+    if (untidy < enoughToTidy) return
+    untidy = 0
+    try {
+      place.assertUntouched()
+      sql.checkpoint.all()
+      place.settle()
+    } catch (error) {
+      if (!isOutage(error)) throw error
+    }
+  }
+
+  return { write: writeAll, tidy, close: () => db.close() }
 }
 
 function isTaken(error: unknown): boolean {

@@ -1,16 +1,17 @@
 // Where groups of changes are written: on a thread of their own, or, where nothing else goes on, on this one.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { openWriter, type Job, type PackedOutcome } from './writer.js'
+import { openWriter, type Packet, type PackedOutcome } from './writer.js'
 
 export interface Writing {
-  /** Starts on a group, in a transaction that begins `now`. The next one is given when it is known what came of this. */
-  start(group: Job[], now: number): void
+  /** They are written in the order in which they are sent, one or several in a transaction. */
+  send(packet: Packet): void
   close(): Promise<unknown>
 }
 
 export type OpenWriting = (
   file: string,
+  /** What came of all that went into one transaction. */
   done: (outcomes: PackedOutcome[]) => void,
   fail: (error: Error) => void,
 ) => Writing
@@ -20,7 +21,7 @@ export const onThread: OpenWriting = (file, done, fail) => {
   thread.on('message', done)
   thread.on('error', fail)
   return {
-    start: (...group) => thread.postMessage(group),
+    send: (packet) => thread.postMessage(packet),
     close() {
       thread.postMessage('close')
       return once(thread, 'exit')
@@ -32,7 +33,7 @@ export const onThread: OpenWriting = (file, done, fail) => {
 export const onThisThread: OpenWriting = (file, done) => {
   const writer = openWriter(file)
   return {
-    start: (...group) => void setImmediate(() => done(writer.write(...group))),
+    send: (packet) => void setImmediate(() => done(writer.write([packet]))),
     close: async () => writer.close(),
   }
 }
