@@ -42,7 +42,7 @@ export function bodies(size: Size): Promise<Row[]> {
       size.progress(`${count} bodies in ${seconds.at(-1)!.toFixed(1)} s, /health p99 ${ms(bursts.at(-1)!)}`)
     }
     clearInterval(watch)
-    const limit = (size.isShort ? 10 : 60) * 1000
+    const limit = (size.isShort ? 5 : 60) * 1000
     const ended = performance.now()
     let after = residentMb(server)
     while (after > before + mostMbAfter && performance.now() < ended + limit) {

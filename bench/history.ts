@@ -1,9 +1,10 @@
 // What a long history costs: everything on a database with ten million events beside the same on one with ten thousand.
 import { askedBodies } from './asked.js'
 import { addWaiting, fill } from './fill.js'
+import type { Measured } from './load.js'
 import { median, ratioOf } from './numbers.js'
 import { absentType, apart, makePast } from './past.js'
-import { mb, ms, rate, ratio, type Row } from './rows.js'
+import { mb, ms, paceOf, rate, ratesOf, ratio, type Row } from './rows.js'
 import { type Bench, end, residentMb, type Served, withBench } from './servers.js'
 import type { Size } from './size.js'
 import { createCaller, httpRequest } from './wire.js'
@@ -18,7 +19,7 @@ const flat = { times: 1.5, part: 0.85, mb: 50 }
 const rounds = 3
 const connections = 128
 /** Some walks take minutes. */
-const walkMs = 10_000
+const walkMs = 6000
 
 const firstPages = [
   '/audit',
@@ -70,7 +71,7 @@ export async function history(size: Size): Promise<Row[]> {
 
 async function starts(bench: Bench, paths: Record<keyof Sides, string>): Promise<Row> {
   const took: Record<keyof Sides, number[]> = { few: [], many: [] }
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const side of ['few', 'many'] as const) {
       const { process, startMs } = await bench.startHoldpoint(paths[side])
       took[side].push(startMs / 1000)
@@ -78,7 +79,9 @@ async function starts(bench: Bench, paths: Record<keyof Sides, string>): Promise
     }
   }
   const [own, beside] = [median(took.many), median(took.few)]
-  const row = ratio('', '', `${few} events ${beside.toFixed(2)} s`, own, { atMost: mostStartSeconds })
+  const row = ratio('', `${own.toFixed(2)} s`, `${few} events ${beside.toFixed(2)} s`, own, {
+    atMost: mostStartSeconds,
+  })
   return { ...row, unit: ' s' }
 }
 
@@ -174,19 +177,19 @@ async function rates(bench: Bench, what: string, sides: Sides, each: number, siz
   }
   const rows: Row[] = []
   for (const [kind, workOf] of Object.entries(kinds)) {
-    const measured: Record<keyof Sides, number[]> = { few: [], many: [] }
+    const measured: Record<keyof Sides, Measured[]> = { few: [], many: [] }
     // The first one does not count.
     for (let round = 0; round <= rounds; round++) {
       for (const side of ['few', 'many'] as const) {
-        const load = { port: sides[side].port, connections, seconds: size.seconds, work: workOf(round) }
-        const { perSecond } = await bench.load(load)
-        if (round > 0) measured[side].push(perSecond)
+        const { port, process } = sides[side]
+        const result = await bench.load({ port, connections, seconds: size.seconds, work: workOf(round) }, process)
+        if (round > 0) measured[side].push(result)
+        size.progress(`${kind} beside ${side}: ${rate(result.perSecond)}`)
       }
-      size.progress(`${kind}: ${rate(measured.many.at(-1) ?? NaN)}`)
     }
-    const beside = `${few} events ${rate(median(measured.few))}`
-    const part = ratioOf(measured.many, measured.few)
-    rows.push(ratio(`${what}: ${kind}`, rate(median(measured.many)), beside, part, { atLeast: flat.part }))
+    const part = ratioOf(ratesOf(measured.many), ratesOf(measured.few))
+    const beside = `${few} events ${paceOf(measured.few)}`
+    rows.push(ratio(`${what}: ${kind}`, paceOf(measured.many), beside, part, { atLeast: flat.part }))
   }
   return rows
 }

@@ -4,8 +4,9 @@ import { hashSecret, type Key, makeKeyText } from '../src/access/key.js'
 import * as audit from '../src/audit/event.js'
 import { actionCount, actionOf, askedBodies } from './asked.js'
 import { fill } from './fill.js'
-import { median, ratioOf } from './numbers.js'
-import { rate, ratio, type Row } from './rows.js'
+import type { Measured } from './load.js'
+import { ratioOf } from './numbers.js'
+import { paceOf, rate, ratesOf, ratio, type Row } from './rows.js'
 import { withBench } from './servers.js'
 import type { Size } from './size.js'
 
@@ -30,21 +31,21 @@ export function keys(size: Size): Promise<Row[]> {
       open: { served: await bench.startHoldpoint(bench.path('open.db')), keys: undefined },
       keyed: { served: await bench.startHoldpoint(bench.path('keys.db'), { rules: rules() }), keys: secrets },
     }
-    const measured: Record<keyof typeof sides, number[]> = { open: [], keyed: [] }
-    // The first one does not count.
-    for (let round = 0; round <= size.rounds; round++) {
+    const measured: Record<keyof typeof sides, Measured[]> = { open: [], keyed: [] }
+    const workOf = (keys?: string[]) => ({ kind: 'submit' as const, bodies, ...(keys === undefined ? {} : { keys }) })
+    for (const { served, keys } of Object.values(sides)) await bench.warm(served.port, workOf(keys))
+    for (let round = 0; round < size.rounds; round++) {
       for (const side of ['open', 'keyed'] as const) {
         const { served, keys } = sides[side]
-        const work = { kind: 'submit' as const, bodies, ...(keys === undefined ? {} : { keys }) }
-        const load = { port: served.port, connections, seconds: size.seconds, work }
-        const { perSecond } = await bench.load(load)
-        if (round > 0) measured[side].push(perSecond)
-        size.progress(`${side}: ${rate(perSecond)}`)
+        const load = { port: served.port, connections, seconds: size.seconds, work: workOf(keys) }
+        const result = await bench.load(load, served.process)
+        measured[side].push(result)
+        size.progress(`${side}: ${rate(result.perSecond)}`)
       }
     }
     const what = `submissions with ${keyCount} keys and ${ruleCount} rules: cost`
-    const [own, beside] = [rate(median(measured.keyed)), `open ${rate(median(measured.open))}`]
-    return [ratio(what, own, beside, ratioOf(measured.open, measured.keyed), { atMost: mostTimes })]
+    const cost = ratioOf(ratesOf(measured.open), ratesOf(measured.keyed))
+    return [ratio(what, paceOf(measured.keyed), `open ${paceOf(measured.open)}`, cost, { atMost: mostTimes })]
   })
 }
 

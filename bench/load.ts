@@ -45,6 +45,9 @@ export interface LoadResult {
   busy: number
 }
 
+/** With what each request took of the server's processors, in µs. */
+export type Measured = LoadResult & { usEach: number }
+
 export async function runLoad(load: Load, stop?: Promise<unknown>): Promise<LoadResult> {
   const { port, connections, seconds, perSecond = Infinity, most = Infinity, work } = load
   const next = work.kind === 'submit' ? submissions(work) : decisions(work)

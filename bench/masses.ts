@@ -14,8 +14,6 @@ import type { Size } from './size.js'
 const leastOfBare = 0.18
 const mostHealthMs = 30
 const mostStartSeconds = 1
-/** Time enough for a service to start before the instant comes. */
-const aheadMs = 8000
 
 export function masses(size: Size): Promise<Row[]> {
   return withBench(async (bench) => {
@@ -49,7 +47,7 @@ async function deliveries(bench: Bench, size: Size, count: number): Promise<Row>
   const began = performance.now()
   const earlier = await ask(chat)
   const left = counter(dbPath, "SELECT count(*) FROM deliveries WHERE channel = 'telegram' AND next_at IS NOT NULL")
-  while (left.count() > 0 && performance.now() < began + (size.isShort ? 15_000 : 130_000)) {
+  while (left.count() > 0 && performance.now() < began + (size.isShort ? 6000 : 75_000)) {
     await pause(500)
     size.progress(`${left.count()} messages left`)
   }
@@ -74,7 +72,8 @@ function ask(chat: ChildProcess): Promise<number> {
 
 async function expiries(bench: Bench, size: Size, waiting: string, count: number): Promise<Row> {
   const db = new Database(waiting)
-  const instant = Date.now() + aheadMs
+  // Time enough for a service to start before it comes.
+  const instant = Date.now() + (size.isShort ? 4000 : 7000)
   db.prepare("UPDATE confirmations SET deadline = @instant, due_at = @instant WHERE status = 'pending'").run({
     instant,
   })
@@ -82,7 +81,7 @@ async function expiries(bench: Bench, size: Size, waiting: string, count: number
   const { port, process: server } = await bench.startHoldpoint(waiting)
   if (Date.now() > instant) throw new Error('the start took longer than the requests had')
   const left = counter(waiting, "SELECT count(*) FROM confirmations WHERE status = 'pending'")
-  const calm = await probing(bench, port, () => pause(1500))
+  const calm = await probing(bench, port, () => pause(size.isShort ? 500 : 1500))
   await pause(Math.max(0, instant - Date.now() - 500))
   let seconds = NaN
   const times = await probing(bench, port, async () => {
@@ -111,7 +110,7 @@ async function starts(bench: Bench, size: Size, waiting: string, count: number):
   copyFileSync(waiting, copies.waiting)
   const took: Record<keyof typeof copies, number[]> = { none: [], waiting: [] }
   // The first one does not count: what it reads is then in memory.
-  for (let round = -1; round < (size.isShort ? 2 : 5); round++) {
+  for (let round = -1; round < (size.isShort ? 1 : 3); round++) {
     for (const name of ['none', 'waiting'] as const) {
       const { process: server, startMs } = await bench.startHoldpoint(copies[name])
       if (round >= 0) took[name].push(startMs / 1000)

@@ -1,43 +1,37 @@
-// Another client: asks for /health at a steady pace, each time on a connection of its own and whether or not the one before is
-// answered; so a second in which nothing is answered counts as often as it was noticed.
-import { httpRequest, open } from './wire.js'
+// Another client: asks for /health at a steady pace, one after the other and each time on a connection of its own. Those that it
+// could not send while it waited for one count as late as they would have been.
+import { setTimeout as pause } from 'node:timers/promises'
+import { createCaller, httpRequest } from './wire.js'
 
 export interface Probe {
   port: number
   everyMs: number
 }
 
-/** An answer that has not come by then counts as this long. */
+/** What is not answered as it should be counts as this long. */
 const patienceMs = 10_000
 const request = httpRequest('GET', '/health')
 
-function ask(port: number): Promise<number> {
+async function ask(port: number): Promise<number> {
   const began = performance.now()
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(patienceMs), patienceMs)
-    const answered = (ms: number) => {
-      clearTimeout(timer)
-      resolve(ms)
-    }
-    open(port, ({ at, status }) => answered(status === 200 ? at - began : patienceMs))
-      .then((socket) => {
-        socket.write(request)
-        socket.once('close', () => answered(patienceMs))
-        timer.refresh()
-        return socket
-      })
-      .catch(() => answered(patienceMs))
-  })
+  const caller = await createCaller(port).catch(() => null)
+  const late = pause(patienceMs, null, { ref: false })
+  const answer = (await Promise.race([caller?.call(request).catch(() => null), late])) ?? null
+  caller?.close()
+  return answer?.status === 200 ? answer.at - began : patienceMs
 }
 
 process.once('message', ({ port, everyMs }: Probe) => {
-  const asked: Promise<number>[] = []
-  const timer = setInterval(() => asked.push(ask(port)), everyMs)
-  process.once('message', () => {
-    clearInterval(timer)
-    void Promise.all(asked).then((times) => {
-      process.send!(times)
-      process.disconnect()
-    })
-  })
+  let isOver = false
+  process.once('message', () => (isOver = true))
+  void (async () => {
+    const times: number[] = []
+    while (!isOver) {
+      const took = await ask(port)
+      for (let ms = took; ms > 0; ms -= everyMs) times.push(ms)
+      await pause(Math.max(0, everyMs - took))
+    }
+    process.send!(times)
+    process.disconnect()
+  })()
 })

@@ -1,4 +1,6 @@
 // A row of the bench's one table: what was measured, what stands beside it, and what the one must be to the other.
+import type { Measured } from './load.js'
+import { median } from './numbers.js'
 
 export interface Row {
   what: string
@@ -57,5 +59,15 @@ function shown(figure: number): string {
 }
 
 export const rate = (perSecond: number) => `${perSecond.toFixed(0)}/s`
+/** Of several rounds: the rate, and what each request takes of the processors, which others on the machine change less. */
+export function paceOf(results: readonly Measured[]): string {
+  const [perSecond, usEach] = [median(ratesOf(results)), median(results.map((one) => one.usEach))]
+  return `${rate(perSecond)}, ${usEach.toFixed(0)} µs`
+}
+
+export function ratesOf(results: readonly Measured[]): number[] {
+  return results.map(({ perSecond }) => perSecond)
+}
+
 export const ms = (figure: number) => `${figure.toFixed(1)} ms`
 export const mb = (figure: number) => `${figure.toFixed(0)} MB`

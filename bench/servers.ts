@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Load, LoadResult } from './load.js'
+import type { Load, LoadResult, Measured } from './load.js'
 import { createCaller, httpRequest } from './wire.js'
 
 /** A built file, seen from dist/bench. */
@@ -107,12 +107,19 @@ function createBench() {
       return { result, stop: () => void child.send('stop') }
     },
 
-    /** Nothing may be refused. */
-    async load(load: Load): Promise<LoadResult> {
+    /** Nothing may be refused. `server`: whose time on a processor is told. */
+    async load(load: Load, server?: ChildProcess): Promise<Measured> {
+      const before = server === undefined ? NaN : processorSeconds(server)
       const result = await this.startLoad(load).result
+      const used = server === undefined ? NaN : processorSeconds(server) - before
       const expected = load.work.kind === 'submit' ? 202 : 200
       if (result.refused > 0) throw new Error(`${result.refused} requests were not answered with ${expected}`)
-      return result
+      return { ...result, usEach: (used * 1e6) / result.accepted }
+    },
+
+    /** What runs for the first time is slow, and the compiler takes a processor meanwhile. */
+    async warm(port: number, work: Load['work']): Promise<void> {
+      await this.load({ port, connections: 32, seconds: 10, most: 5000, work })
     },
 
     async endAll(): Promise<void> {
@@ -177,6 +184,14 @@ export function pause(ms: number): Promise<void> {
 export function readProcess({ pid }: ChildProcess, file: string, line: RegExp): number {
   const path = `/proc/${pid}/${file}`
   return existsSync(path) ? Number(line.exec(readFileSync(path, 'utf8'))?.[1] ?? NaN) : NaN
+}
+
+/** Of all its threads; Linux counts in hundredths. */
+function processorSeconds(child: ChildProcess): number {
+  const [user, system] = [14, 15].map((field) =>
+    readProcess(child, 'stat', new RegExp(`^\\d+ \\(.*\\)(?: \\S+){${field - 3}} (\\d+)`)),
+  ) as [number, number]
+  return (user + system) / 100
 }
 
 export function residentMb(child: ChildProcess): number {

@@ -1,10 +1,11 @@
 // Streams of everything, as many as there may be, while decisions come at a steady pace: do the readers keep up, and what does
 // each cost in memory, whether or not it reads?
+import { setTimeout as pause } from 'node:timers/promises'
 import { addWaiting, fill } from './fill.js'
 import type { LoadResult } from './load.js'
 import type { Reading } from './readers.js'
 import { ms, rate, ratio, type Row } from './rows.js'
-import { answerOf, pause, residentMb, withBench } from './servers.js'
+import { answerOf, residentMb, withBench } from './servers.js'
 import type { Size } from './size.js'
 
 const readers = 200
@@ -43,7 +44,7 @@ export function streams(size: Size): Promise<Row[]> {
         const began = performance.now()
         const told = child === null || reading!.approvals === 0 ? null : answerOf(child)
         const result = await decide()
-        const late = pause(patience * seconds * 1000)
+        const late = pause(patience * seconds * 1000, null, { ref: false })
         await Promise.race([told, late])
         const perSecond = result.accepted / ((performance.now() - began) / 1000)
         return { ...result, perSecond, grownMb: peak - before }

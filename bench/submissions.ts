@@ -2,9 +2,9 @@
 import Database from '../src/store/sqlite/driver.js'
 import { askedBodies } from './asked.js'
 import { syncTimes } from './disk.js'
-import type { LoadResult } from './load.js'
+import type { Measured } from './load.js'
 import { median, quantile, ratioOf } from './numbers.js'
-import { ms, rate, ratio, type Row } from './rows.js'
+import { ms, paceOf, rate, ratesOf, ratio, type Row } from './rows.js'
 import { end, type Served, withBench } from './servers.js'
 import type { Size } from './size.js'
 
@@ -25,44 +25,38 @@ export function submissions(size: Size): Promise<Row[]> {
       holdpoint: await bench.startHoldpoint(dbPath),
     }
     let accepted = 0
-    const measure = async (name: Name, connections: number, seconds: number): Promise<LoadResult> => {
-      const result = await bench.load({
-        port: servers[name].port,
-        connections,
-        seconds,
-        work: { kind: 'submit', bodies },
-      })
+    const measure = async (name: Name, connections: number, seconds: number): Promise<Measured> => {
+      const { port, process } = servers[name]
+      const result = await bench.load({ port, connections, seconds, work: { kind: 'submit', bodies } }, process)
       if (name === 'holdpoint') accepted += result.accepted
       size.progress(
         `${name} at ${connections}: ${rate(result.perSecond)}, the load took ${result.busy.toFixed(2)} of a core`,
       )
       return result
     }
-    for (const name of Object.keys(servers) as Name[]) await measure(name, 32, size.isShort ? 1 : 2)
+    for (const { port } of Object.values(servers)) await bench.warm(port, { kind: 'submit', bodies })
     const disk = syncTimes(bench.folder)
     const rows: Row[] = []
     for (const [connections, aim] of Object.entries(ofBare)) {
       const isMain = connections === '128'
       const names: Name[] = isMain ? ['bare', 'holdpoint', 'plain'] : ['bare', 'holdpoint']
-      const results: Record<Name, LoadResult[]> = { bare: [], holdpoint: [], plain: [] }
-      for (let round = 0; round < size.rounds; round++) {
+      const results: Record<Name, Measured[]> = { bare: [], holdpoint: [], plain: [] }
+      for (let round = 0; round < (isMain ? size.rounds : Math.ceil(size.rounds / 2)); round++) {
         for (const name of names) results[name].push(await measure(name, Number(connections), size.seconds))
       }
-      const rates = (name: Name) => results[name].map(({ perSecond }) => perSecond)
       const what = `submissions, ${connections} connections`
-      const own = rate(median(rates('holdpoint')))
-      const compare = (name: Name, aim: number) =>
-        ratio(what, own, `${name} ${rate(median(rates(name)))}`, ratioOf(rates('holdpoint'), rates(name)), {
-          atLeast: aim,
-        })
+      const own = results.holdpoint
+      const compare = (name: Name, atLeast: number) => {
+        const part = ratioOf(ratesOf(own), ratesOf(results[name]))
+        return ratio(what, paceOf(own), `${name} ${paceOf(results[name])}`, part, { atLeast })
+      }
       rows.push(compare('bare', aim), ...(isMain ? [compare('plain', ofPlain)] : []))
-      const tail = median(results.holdpoint.map(({ p99Ms, p50Ms }) => p99Ms / p50Ms))
-      const [p50, p99] = [
-        median(results.holdpoint.map((one) => one.p50Ms)),
-        median(results.holdpoint.map((one) => one.p99Ms)),
-      ]
+      const [p50, p99] = [own.map(({ p50Ms }) => p50Ms), own.map(({ p99Ms }) => p99Ms)]
+      const tail = ratioOf(p99, p50)
       const alone = `fsync alone p50 ${ms(median(disk))}, p99 ${ms(quantile(disk, 0.99))}`
-      rows.push(ratio(`${what}: p99 / p50`, `${ms(p99)} / ${ms(p50)}`, alone, tail, { atMost: tailTimes }))
+      rows.push(
+        ratio(`${what}: p99 / p50`, `${ms(median(p99))} / ${ms(median(p50))}`, alone, tail, { atMost: tailTimes }),
+      )
     }
     return [...rows, await lost(dbPath, servers.holdpoint, accepted)]
   })

@@ -81,9 +81,15 @@ export function waits(size: Size): Promise<Row[]> {
     // Beside what a process takes anyway, a thousand cannot be told.
     if (size.isShort) size.leftOut.push('the memory of waiters takes 10000 of them, and is left out in the short form')
     if (size.isShort || Number.isNaN(own.kbEach)) return rows
-    const memory = ratio(`${what}: memory for each`, '', `bare ${bare.kbEach.toFixed(1)} KB`, own.kbEach, {
-      atMost: mostKbEach,
-    })
+    const memory = ratio(
+      `${what}: memory for each`,
+      `${own.kbEach.toFixed(1)} KB`,
+      `bare ${bare.kbEach.toFixed(1)} KB`,
+      own.kbEach,
+      {
+        atMost: mostKbEach,
+      },
+    )
     return [...rows, { ...memory, unit: ' KB' }]
   })
 }
