@@ -141,22 +141,21 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
     return reply.send(Readable.from(chunks(reply, first, pages)))
   }
 
-  /** One chunk is under way at a time, so a slow reader costs one event and not the history. */
+  /** One chunk is under way at a time, so a slow reader costs one of them and not the history. */
   async function* chunks(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>) {
-    yield `${first}\n\n`
+    yield Buffer.from(`${first}\n\n`)
     for await (const events of pages) {
-      const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
-      for (const text of texts) {
+      for (const chunk of events.length === 0 ? [stillHere] : chunksOf(events)) {
         // A key that is revoked meanwhile reads no further.
         if (!auth.isStillGood(reply.request)) return
-        const release = text.length < smallChunk ? () => {} : shares.answers.take(reply.request, text.length)
+        const release = chunk.length < smallChunk ? () => {} : shares.answers.take(reply.request, chunk.length)
         if (typeof release === 'string') {
           reply.request.raw.socket.destroy()
           return
         }
         const timer = setTimeout(() => reply.request.raw.socket.destroy(), stallMs)
         try {
-          yield text
+          yield chunk
         } finally {
           clearTimeout(timer)
           release()
@@ -164,6 +163,36 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
       }
     }
   }
+
+  /** Written out once for all who are given the same page. */
+  function chunksOf(events: RecordedEvent[]): Buffer[] {
+    let chunks = written.get(events)
+    if (chunks === undefined) written.set(events, (chunks = join(events.map(render), smallChunk)))
+    return chunks
+  }
+}
+
+const stillHere = Buffer.from(': still here\n\n')
+const written = new WeakMap<RecordedEvent[], Buffer[]>()
+
+/** Together what makes no more than this; what is larger stands alone. */
+function join(texts: string[], below: number): Buffer[] {
+  const chunks: Buffer[] = []
+  let joined: Buffer[] = []
+  let size = 0
+  const close = () => {
+    if (size > 0) chunks.push(Buffer.concat(joined, size))
+    joined = []
+    size = 0
+  }
+  for (const text of texts) {
+    const one = Buffer.from(text)
+    if (size + one.length >= below) close()
+    joined.push(one)
+    size += one.length
+  }
+  close()
+  return chunks
 }
 
 /** Who else was refused, and from where, is no agent's business. */
@@ -174,7 +203,7 @@ function isFor(caller: Caller, { type, actor }: RecordedEvent): boolean {
 /** An empty page says that the stream is still there. One that holds nothing for this caller says nothing at all. */
 async function* toldTo(caller: Caller, pages: AsyncIterable<RecordedEvent[]>): AsyncGenerator<RecordedEvent[]> {
   for await (const page of pages) {
-    const told = page.filter((event) => isFor(caller, event))
+    const told = page.every((event) => isFor(caller, event)) ? page : page.filter((event) => isFor(caller, event))
     if (told.length > 0 || page.length === 0) yield told
   }
 }
