@@ -74,7 +74,7 @@ CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'p
 
 CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
 
-CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
+CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_by <> '';
 
 CREATE INDEX confirmations_session_ended ON confirmations (share, session_key, resolved_at)
     WHERE resolved_at IS NOT NULL AND session_key <> '';

@@ -1,47 +1,29 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
-import { textOf } from '../../core/actor.js'
 import type { Confirmation, Resolved, Status } from '../../core/model.js'
-import { longestTimeoutSeconds } from '../../policy/risk.js'
 import { briefly, confirmations as table, inPassing } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
-import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
-
-/** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
-const maxRowsRead = 5000
-
-const filterColumns = {
-  sessionKey: 'session_key',
-  resolvedBy: 'resolved_by',
-  requester: 'requester',
-  action: 'action',
-  statuses: 'status',
-} as const
+import { findPlaces, type Order } from './listing.js'
+import { anyConfirmation, type AssertKnown, read, takeSome } from './reading.js'
 
 /** What was pending, and is no more. */
 const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
+  const placesOf = findPlaces(db)
 
-  /** The rows to look through for a filter. */
-  function newest(filter: ConfirmationFilter, after: Cursor | null): IterableIterator<unknown> {
-    // Nobody resolved what is pending.
-    const wanted =
-      filter.resolvedBy === '' ? { ...filter, statuses: ['pending' as const], resolvedBy: undefined } : filter
-    const values = { ...wanted, statuses: wanted.statuses?.length === 1 ? wanted.statuses[0] : undefined }
-    const key = [...sql.newest.keys()].find((column) => values[column] !== undefined)
-    // Nothing is resolved before it is created, nor after its deadline.
-    const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, filter.resolvedUntil ?? Number.MAX_SAFE_INTEGER)
-    const since = Math.max(filter.since ?? 0, (filter.resolvedSince ?? 0) - longestTimeoutSeconds * 1000)
-    const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
-    const bounds = { createdAt, arrival, since }
-    // First of all: what is found by its voters need not be looked at for them.
-    if (filter.votedBy !== undefined) return sql.votedBy.iterate({ ...bounds, value: filter.votedBy })
-    if (key === undefined) return sql.allNewest.iterate(bounds)
-    return sql.newest.get(key)!.iterate({ ...bounds, value: values[key] })
+  function* rowsAt(places: Cursor[]) {
+    for (const [, arrival] of places) yield sql.atPlace.get(arrival)
   }
+
+  /** As of one moment: what is found is read as it was found. */
+  const list = db.transaction((filter: ConfirmationFilter, order: Order, limit: number, after: Cursor | null) => {
+    const { found, next } = placesOf(filter, order, limit, after)
+    const { items, isAll } = takeSome(rowsAt(found), sizeOf)
+    return { items: items.map(toRecord), next: isAll ? next : found[items.length - 1]! }
+  })
 
   return {
     get: read((id: string) => {
@@ -57,17 +39,15 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       return { ...brief, isResolved: status !== 'pending' }
     }),
 
-    list: read((filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null) => {
+    list: read((filter: ConfirmationFilter, order: Order, limit: number, after: Cursor | null) => {
       // Whether one in doubt belongs into it is in doubt too.
       assertKnown(anyConfirmation)
-      return order === 'deadline'
-        ? collect(sql.byDeadline.iterate(...(after ?? [-1, -1])), filter, limit)
-        : collect(newest(filter, after), filter, limit)
+      return list(filter, order, limit, after)
     }),
 
     listPending: read((limit: number, after: Cursor | null) => {
       assertKnown(anyConfirmation)
-      return collect(sql.pendingBriefly.iterate(...(after ?? [-1, -1])), {}, limit)
+      return collect(sql.pendingBriefly.iterate(...(after ?? [-1, -1])), limit)
     }),
 
     listEnded: read((since: number, limit: number) => {
@@ -122,30 +102,15 @@ function prepare(db: Database.Database) {
   const columns = table.columns()
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
   const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
-  const newestFrom = (from: string, condition: string) =>
-    rows(`SELECT created_at, arrival, ${columns} FROM ${from}
-      WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)
-      ORDER BY created_at DESC, arrival DESC`)
-  const newestWhere = (condition: string) => newestFrom('confirmations', condition)
-  const byDeadline = (read: string) =>
-    rows(`SELECT deadline, arrival, ${read} ${fromPending}
-      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
     brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
-    byDeadline: byDeadline(columns),
-    pendingBriefly: byDeadline(table.columns(briefly)),
+    atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
+    pendingBriefly: rows(`SELECT deadline, arrival, ${table.columns(briefly)} ${fromPending}
+      WHERE status = 'pending' AND (deadline, arrival) > (?, ?) ORDER BY deadline, arrival`),
     ended: rows(`SELECT ${table.columns(inPassing)} FROM confirmations INDEXED BY confirmations_ended
       WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ? ORDER BY resolved_at DESC LIMIT ?`),
-    allNewest: newestWhere(''),
-    votedBy: newestFrom('voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND'),
-    newest: new Map(
-      Object.entries(filterColumns).map(([key, column]) => [
-        key as keyof typeof filterColumns,
-        newestWhere(`${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`),
-      ]),
-    ),
     due: rows(`SELECT ${columns} FROM confirmations WHERE due_at <= ? ORDER BY due_at LIMIT ?`),
     nextDue: db.prepare('SELECT due_at FROM confirmations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1').pluck(),
     ahead: rows(`SELECT ${columns} FROM confirmations
@@ -196,44 +161,13 @@ function first(row: unknown): Confirmation | undefined {
 }
 
 /** Rows begin with their place in the listing. */
-function collect(rows: IterableIterator<unknown>, filter: ConfirmationFilter, limit: number): Page<Confirmation> {
-  const items: Confirmation[] = []
-  let place: Cursor | null = null
-  let bytes = 0
-  let count = 0
-  for (const row of rows as IterableIterator<[...Cursor, ...SqlValue[]]>) {
-    bytes += sizeOf(row)
-    // The row that does not fit any more is the first of the next page.
-    if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
-      return { items, next: place }
-    const confirmation = table.read(row, 2)
-    if (matches(confirmation, filter)) items.push(confirmation)
-    count += 1
-    place = [row[0], row[1]]
-  }
-  return { items, next: null }
+function collect(rows: IterableIterator<unknown>, limit: number): Page<Confirmation> {
+  const { items, isAll } = takeSome(rows, (row: [...Cursor, ...SqlValue[]]) => sizeOf(row), limit)
+  const [key, arrival] = items.at(-1) ?? [0, 0]
+  return { items: items.map((row) => table.read(row, 2)), next: isAll ? null : [key, arrival] }
 }
 
 /** Somewhat more than it takes in an answer: escapes are counted. */
 function sizeOf(row: SqlValue[]): number {
   return JSON.stringify(row).length
-}
-
-function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {
-  const resolvedAt = confirmation.resolution?.at
-  return (
-    (filter.statuses?.includes(confirmation.status) ?? true) &&
-    (filter.action === undefined || confirmation.action === filter.action) &&
-    (filter.requester === undefined || confirmation.requester === filter.requester) &&
-    (filter.sessionKey === undefined || confirmation.sessionKey === filter.sessionKey) &&
-    (filter.resolvedBy === undefined || resolverOf(confirmation) === filter.resolvedBy) &&
-    (filter.since === undefined || confirmation.createdAt >= filter.since) &&
-    (filter.until === undefined || confirmation.createdAt < filter.until) &&
-    (filter.resolvedSince === undefined || (resolvedAt !== undefined && resolvedAt >= filter.resolvedSince)) &&
-    (filter.resolvedUntil === undefined || (resolvedAt !== undefined && resolvedAt < filter.resolvedUntil))
-  )
-}
-
-function resolverOf({ resolution }: Confirmation): string {
-  return resolution === null ? '' : textOf(resolution.by)
 }
