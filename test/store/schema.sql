@@ -117,6 +117,13 @@ CREATE TABLE disk_use (
     PRIMARY KEY (share, hour)
   ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE event_marks (
+    piece INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    bits BLOB NOT NULL,
+    PRIMARY KEY (piece, n)
+  ) STRICT, WITHOUT ROWID;
+
 CREATE TABLE event_spans (
     size INTEGER NOT NULL,
     n INTEGER NOT NULL,

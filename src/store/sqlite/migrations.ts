@@ -616,4 +616,13 @@ export const migrations: readonly Migration[] = [
   DROP INDEX confirmations_resolved_by;
   CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_by <> '';
   `,
+  `
+  -- Marks of the events of each thousand numbers; see event-marks.ts. They are made afterwards, a thousand events at a time.
+  CREATE TABLE event_marks (
+    piece INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    bits BLOB NOT NULL,
+    PRIMARY KEY (piece, n)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]
