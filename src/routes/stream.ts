@@ -22,7 +22,10 @@ export const streamLimits = {
   idleMs: 15_000,
   /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
   stallMs: 10_000,
-  /** A chunk below this costs no more than its socket does; larger ones count as answers that are not yet read. */
+  /**
+   * A chunk below this costs no more than its socket does, and events are put together up to it; larger ones count as answers
+   * that are not yet read.
+   */
   smallChunk: 8 * 1024,
 }
 
@@ -31,6 +34,7 @@ const pageSize = 100
 
 export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Shares, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk } = limits
+  const written = new WeakMap<RecordedEvent[], Buffer[]>()
 
   app.get(
     '/confirm/:id/events',
@@ -95,7 +99,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
     },
   )
 
-  /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
+  /** Each is woken by every commit; those of one confirmation only by its own. */
   function takeStream(reply: FastifyReply): void {
     const place = shares.streams.take(reply.request)
     if (typeof place === 'function') return whenEnded(reply, place)
@@ -173,7 +177,6 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
 }
 
 const stillHere = Buffer.from(': still here\n\n')
-const written = new WeakMap<RecordedEvent[], Buffer[]>()
 
 /** Together what makes no more than this; what is larger stands alone. */
 function join(texts: string[], below: number): Buffer[] {

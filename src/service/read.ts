@@ -31,7 +31,7 @@ export interface Following {
 export type WhenGone = (leave: () => void) => void
 
 /** What a reader of the history is given at once: small, because there may be many, and some are slow. */
-const followed = { events: 100, bytes: 256 * 1024 }
+const followed = { events: 100, bytes: 64 * 1024 }
 
 export interface ReadDeps {
   store: Store

@@ -9,9 +9,9 @@ import type Database from './driver.js'
 const span = 1000
 /** A reader looks for one mark, so marks stand in so many rows by themselves. */
 const pieces = 16
-const bitsOfMark = 4
-/** So many bits for each mark let through one of a hundred that have nothing to be found. */
-const roomForMark = 10
+const bitsOfMark = 6
+/** With so much room at least for each mark, of a thousand that have nothing to be found one is looked through. */
+const roomForMark = 16
 
 /** Looked at with one statement. */
 const together = 64
