@@ -56,7 +56,7 @@ export const shares = {
     each: 5000,
     code: 'flood_limited',
   },
-  // Each costs a look at the history with every commit.
+  // Each is woken by every commit, and sent what is new.
   streams: { what: 'Streams of all events', total: 200, each: 50, code: 'flood_limited' },
   // As much as a small machine can spare.
   answers: {

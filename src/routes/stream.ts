@@ -22,7 +22,10 @@ export const streamLimits = {
   idleMs: 15_000,
   /** A reader that takes nothing for this long is dropped; it comes back with Last-Event-ID and misses nothing. */
   stallMs: 10_000,
-  /** A chunk below this costs no more than its socket does; larger ones count as answers that are not yet read. */
+  /**
+   * A chunk below this costs no more than its socket does, and events are put together up to it; larger ones count as answers
+   * that are not yet read.
+   */
   smallChunk: 8 * 1024,
 }
 
@@ -31,6 +34,7 @@ const pageSize = 100
 
 export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Shares, limits = streamLimits): void {
   const { idleMs, stallMs, smallChunk } = limits
+  const written = new WeakMap<RecordedEvent[], Buffer[]>()
 
   app.get(
     '/confirm/:id/events',
@@ -95,7 +99,7 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
     },
   )
 
-  /** Each costs a look at the history with every commit; those of one confirmation only with its own. */
+  /** Each is woken by every commit; those of one confirmation only by its own. */
   function takeStream(reply: FastifyReply): void {
     const place = shares.streams.take(reply.request)
     if (typeof place === 'function') return whenEnded(reply, place)
@@ -141,22 +145,21 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
     return reply.send(Readable.from(chunks(reply, first, pages)))
   }
 
-  /** One chunk is under way at a time, so a slow reader costs one event and not the history. */
+  /** One chunk is under way at a time, so a slow reader costs one of them and not the history. */
   async function* chunks(reply: FastifyReply, first: string, pages: AsyncIterable<RecordedEvent[]>) {
-    yield `${first}\n\n`
+    yield Buffer.from(`${first}\n\n`)
     for await (const events of pages) {
-      const texts = events.length === 0 ? [': still here\n\n'] : events.map(render)
-      for (const text of texts) {
+      for (const chunk of events.length === 0 ? [stillHere] : chunksOf(events)) {
         // A key that is revoked meanwhile reads no further.
         if (!auth.isStillGood(reply.request)) return
-        const release = text.length < smallChunk ? () => {} : shares.answers.take(reply.request, text.length)
+        const release = chunk.length < smallChunk ? () => {} : shares.answers.take(reply.request, chunk.length)
         if (typeof release === 'string') {
           reply.request.raw.socket.destroy()
           return
         }
         const timer = setTimeout(() => reply.request.raw.socket.destroy(), stallMs)
         try {
-          yield text
+          yield chunk
         } finally {
           clearTimeout(timer)
           release()
@@ -164,6 +167,35 @@ export function streamRoutes(app: Api, service: Service, auth: Auth, shares: Sha
       }
     }
   }
+
+  /** Written out once for all who are given the same page. */
+  function chunksOf(events: RecordedEvent[]): Buffer[] {
+    let chunks = written.get(events)
+    if (chunks === undefined) written.set(events, (chunks = join(events.map(render), smallChunk)))
+    return chunks
+  }
+}
+
+const stillHere = Buffer.from(': still here\n\n')
+
+/** Together what makes no more than this; what is larger stands alone. */
+function join(texts: string[], below: number): Buffer[] {
+  const chunks: Buffer[] = []
+  let joined: Buffer[] = []
+  let size = 0
+  const close = () => {
+    if (size > 0) chunks.push(Buffer.concat(joined, size))
+    joined = []
+    size = 0
+  }
+  for (const text of texts) {
+    const one = Buffer.from(text)
+    if (size + one.length >= below) close()
+    joined.push(one)
+    size += one.length
+  }
+  close()
+  return chunks
 }
 
 /** Who else was refused, and from where, is no agent's business. */
@@ -174,7 +206,7 @@ function isFor(caller: Caller, { type, actor }: RecordedEvent): boolean {
 /** An empty page says that the stream is still there. One that holds nothing for this caller says nothing at all. */
 async function* toldTo(caller: Caller, pages: AsyncIterable<RecordedEvent[]>): AsyncGenerator<RecordedEvent[]> {
   for await (const page of pages) {
-    const told = page.filter((event) => isFor(caller, event))
+    const told = page.every((event) => isFor(caller, event)) ? page : page.filter((event) => isFor(caller, event))
     if (told.length > 0 || page.length === 0) yield told
   }
 }

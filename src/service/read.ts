@@ -5,10 +5,11 @@ import type { Clock } from '../clock.js'
 import { asOf, dueAt } from '../core/confirmation.js'
 import { type Confirmation, type Delivery, isOutcome, type Resolved, type Status } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
-import type { ConfirmationFilter, Cursor, EventFilter, Page, Store } from '../store/store.js'
+import type { ConfirmationFilter, Cursor, EventFilter, EventPage, Page, Store } from '../store/store.js'
 import type { Hide } from './hide.js'
 import { only, type Present } from './present.js'
 import { unknown } from './settle.js'
+import { createTail, judge } from './tail.js'
 import { createTurnstile } from './turnstile.js'
 import type { Bell, Watch } from './watch.js'
 
@@ -30,7 +31,7 @@ export interface Following {
 export type WhenGone = (leave: () => void) => void
 
 /** What a reader of the history is given at once: small, because there may be many, and some are slow. */
-const followed = { events: 100, bytes: 256 * 1024 }
+const followed = { events: 100, bytes: 64 * 1024 }
 
 export interface ReadDeps {
   store: Store
@@ -46,6 +47,7 @@ export type Read = ReturnType<typeof createRead>
 
 export function createRead({ store, clock, watch, present, hide, counted }: ReadDeps) {
   const turnstile = createTurnstile()
+  const tail = createTail(store, followed.bytes)
 
   async function find(id: string, caller: Caller): Promise<Found | Refusal> {
     const { found, now } = await present(() => store.confirmations.get(id), only)
@@ -113,14 +115,21 @@ export function createRead({ store, clock, watch, present, hide, counted }: Read
   }
 
   async function* tell({ filter, after, idleMs, until, who }: Following, bell: Bell): AsyncGenerator<RecordedEvent[]> {
+    // What is about one confirmation is found by an index, and its streams are woken for nothing else.
+    const passes = filter.confirmationId === undefined ? judge(filter) : null
+    const isOpen = Object.values(filter).every((value) => value === undefined)
+    const look = async (): Promise<EventPage> => {
+      const page = passes === null ? null : await tail.read(after)
+      if (page !== null) return isOpen ? page : { ...page, events: page.events.filter(passes!) }
+      const from = after
+      return turnstile.run(() => store.events.list(from, followed.events, filter, followed.bytes), who)
+    }
     try {
       let isEnded = until !== undefined && (await store.confirmations.brief(until))?.isResolved === true
       let quietSince = clock.now()
       while (!bell.isOver()) {
         bell.hush()
-        const from = after
-        const look = () => store.events.list(from, followed.events, filter, followed.bytes)
-        const page = await turnstile.run(look, who)
+        const page = await look()
         after = page.upTo
         if (until !== undefined) isEnded ||= page.events.some(({ type }) => isOutcome(type))
         const isQuiet = page.events.length === 0 && clock.now() >= quietSince + idleMs
@@ -128,7 +137,7 @@ export function createRead({ store, clock, watch, present, hide, counted }: Read
           yield page.events
           quietSince = clock.now()
         }
-        if (page.more) continue
+        if (page.more || (passes !== null && after < tail.last())) continue
         if (isEnded) return
         await bell.sleep(quietSince + idleMs - clock.now())
       }

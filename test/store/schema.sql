@@ -74,7 +74,7 @@ CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'p
 
 CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
 
-CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_at IS NOT NULL;
+CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_by <> '';
 
 CREATE INDEX confirmations_session_ended ON confirmations (share, session_key, resolved_at)
     WHERE resolved_at IS NOT NULL AND session_key <> '';
@@ -118,6 +118,13 @@ CREATE TABLE disk_use (
     hour INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     PRIMARY KEY (share, hour)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE event_marks (
+    piece INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    bits BLOB NOT NULL,
+    PRIMARY KEY (piece, n)
   ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE event_spans (

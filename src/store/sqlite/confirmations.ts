@@ -1,57 +1,29 @@
 // Reading confirmations: one, those that are due, and listings by the index that narrows them down best.
-import { system, textOf } from '../../core/actor.js'
-import { asOf } from '../../core/confirmation.js'
 import type { Confirmation, Resolved, Status } from '../../core/model.js'
-import { longestTimeoutSeconds } from '../../policy/risk.js'
 import { briefly, confirmations as table, inPassing } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
-import { anyConfirmation, type AssertKnown, maxPageBytes, read } from './reading.js'
-
-/** Bounds how many rows one listing reads when its filters match few of them: many may ask. */
-const maxRowsRead = 5000
-
-const filterColumns = {
-  sessionKey: 'session_key',
-  resolvedBy: 'resolved_by',
-  requester: 'requester',
-  action: 'action',
-  statuses: 'status',
-} as const
-
-/** By what each of these finds one that has expired. */
-const expired: Partial<Record<keyof typeof filterColumns, string>> = {
-  statuses: 'expired',
-  resolvedBy: textOf(system('timeout')),
-}
+import { findPlaces, type Order } from './listing.js'
+import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
 
 /** What was pending, and is no more. */
 const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
+  const placesOf = findPlaces(db)
 
-  /** The rows to look through for a filter: what fits it as of `now` is among them. */
-  function newest(filter: ConfirmationFilter, after: Cursor | null, now: number): IterableIterator<unknown> {
-    // Nobody resolved what is pending.
-    const wanted =
-      filter.resolvedBy === '' ? { ...filter, statuses: ['pending' as const], resolvedBy: undefined } : filter
-    const values = { ...wanted, statuses: wanted.statuses?.length === 1 ? wanted.statuses[0] : undefined }
-    const key = [...sql.newest.keys()].find((column) => values[column] !== undefined)
-    // Nothing is resolved before it is created, nor after its deadline.
-    const until = Math.min(filter.until ?? Number.MAX_SAFE_INTEGER, filter.resolvedUntil ?? Number.MAX_SAFE_INTEGER)
-    const since = Math.max(filter.since ?? 0, (filter.resolvedSince ?? 0) - longestTimeoutSeconds * 1000)
-    const [createdAt, arrival] = after !== null && after[0] < until ? after : [until, 0]
-    const bounds = { createdAt, arrival, since }
-    // First of all: what is found by its voters need not be looked at for them.
-    if (filter.votedBy !== undefined) return sql.votedBy.iterate({ ...bounds, value: filter.votedBy })
-    if (key === undefined) return sql.allNewest.iterate(bounds)
-    const value = values[key]
-    // Some may have expired and not be written as that yet.
-    const isAmongPending = value === expired[key] && sql.anyOverdue.get(now) !== undefined
-    return (isAmongPending ? sql.orPending : sql.newest).get(key)!.iterate({ ...bounds, value })
+  function* rowsAt(places: Cursor[]) {
+    for (const [, arrival] of places) yield sql.atPlace.get(arrival)
   }
+
+  /** As of one moment: what is found is read as it was found. */
+  const list = db.transaction((...asked: Parameters<typeof placesOf>) => {
+    const { found, next } = placesOf(...asked)
+    const { items, isAll } = takeSome(rowsAt(found), sizeOf)
+    return { items: items.map(toRecord), next: isAll ? next : found[items.length - 1]! }
+  })
 
   return {
     get: read((id: string) => {
@@ -67,14 +39,11 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       return { ...brief, isResolved: status !== 'pending' }
     }),
 
-    list: read(
-      (filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, after: Cursor | null, now: number) => {
-        // Whether one in doubt belongs into it is in doubt too.
-        assertKnown(anyConfirmation)
-        const rows = order === 'deadline' ? sql.byDeadline.iterate(notDue(after, now)) : newest(filter, after, now)
-        return collect(rows, limit, (confirmation) => matches(asOf(confirmation, now), filter))
-      },
-    ),
+    list: read((filter: ConfirmationFilter, order: Order, limit: number, after: Cursor | null, now: number) => {
+      // Whether one in doubt belongs into it is in doubt too.
+      assertKnown(anyConfirmation)
+      return list(filter, order, limit, after, now)
+    }),
 
     listPending: read((limit: number, after: Cursor | null, now: number) => {
       assertKnown(anyConfirmation)
@@ -137,20 +106,6 @@ function prepare(db: Database.Database) {
   const columns = table.columns()
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
   const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
-  const newestOf = (...sources: [from: string, condition: string][]) => {
-    const parts = sources.map(
-      ([from, condition]) => `SELECT created_at, arrival, ${columns} FROM ${from}
-        WHERE ${condition} created_at >= @since AND (created_at, arrival) < (@createdAt, @arrival)`,
-    )
-    return rows(`${parts.join(' UNION ALL ')} ORDER BY created_at DESC, arrival DESC`)
-  }
-  const newestBy = (...more: [from: string, condition: string][]) =>
-    new Map(
-      Object.entries(filterColumns).map(([key, column]) => {
-        const condition = `${column} = @value AND ${column === 'resolved_by' ? 'resolved_at IS NOT NULL AND' : ''}`
-        return [key as keyof typeof filterColumns, newestOf(['confirmations', condition], ...more)]
-      }),
-    )
   // In two parts, because a comparison of pairs looks through all that have the same time.
   const byTime = (column: 'deadline' | 'due_at', read: string, from: string, condition: string) =>
     rows(`SELECT ${column}, arrival, ${read} ${from} WHERE ${condition} AND ${column} = @at AND arrival > @arrival
@@ -162,16 +117,11 @@ function prepare(db: Database.Database) {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
     brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
-    byDeadline: byDeadline(columns),
+    atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
     pendingBriefly: byDeadline(table.columns(briefly)),
     ended: rows(`SELECT ${table.columns(inPassing)} FROM confirmations INDEXED BY confirmations_ended
       WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ?
       ORDER BY resolved_at DESC, arrival DESC LIMIT ?`),
-    allNewest: newestOf(['confirmations', '']),
-    votedBy: newestOf(['voters CROSS JOIN confirmations USING (created_at, arrival)', 'voter = @value AND']),
-    newest: newestBy(),
-    orPending: newestBy(['confirmations', "status = 'pending' AND"]),
-    anyOverdue: db.prepare(`SELECT 1 ${fromPending} WHERE status = 'pending' AND deadline <= ? LIMIT 1`).pluck(),
     overdue: rows(`SELECT ${table.columns(inPassing)} ${fromPending}
       WHERE status = 'pending' AND deadline <= ? AND deadline > ? ORDER BY deadline DESC, arrival DESC LIMIT ?`),
     due: byDue('due_at <= @now'),
@@ -239,23 +189,15 @@ function notDue(after: Cursor | null, now: number) {
 }
 
 /** Rows begin with their place in the listing. */
-function collect(
-  rows: IterableIterator<unknown>,
-  limit: number,
-  isWanted = (_: Confirmation): boolean => true,
-): Page<Confirmation> {
+function collect(rows: IterableIterator<unknown>, limit: number): Page<Confirmation> {
   const items: Confirmation[] = []
   let place: Cursor | null = null
   let bytes = 0
-  let count = 0
   for (const row of rows as IterableIterator<[...Cursor, ...SqlValue[]]>) {
     bytes += sizeOf(row)
     // The row that does not fit any more is the first of the next page.
-    if (items.length === limit || count === maxRowsRead || (bytes > maxPageBytes && count > 0))
-      return { items, next: place }
-    const confirmation = table.read(row, 2)
-    if (isWanted(confirmation)) items.push(confirmation)
-    count += 1
+    if (items.length === limit || (bytes > maxPageBytes && items.length > 0)) return { items, next: place }
+    items.push(table.read(row, 2))
     place = [row[0], row[1]]
   }
   return { items, next: null }
@@ -264,23 +206,4 @@ function collect(
 /** Somewhat more than it takes in an answer: escapes are counted. */
 function sizeOf(row: SqlValue[]): number {
   return JSON.stringify(row).length
-}
-
-function matches(confirmation: Confirmation, filter: ConfirmationFilter): boolean {
-  const resolvedAt = confirmation.resolution?.at
-  return (
-    (filter.statuses?.includes(confirmation.status) ?? true) &&
-    (filter.action === undefined || confirmation.action === filter.action) &&
-    (filter.requester === undefined || confirmation.requester === filter.requester) &&
-    (filter.sessionKey === undefined || confirmation.sessionKey === filter.sessionKey) &&
-    (filter.resolvedBy === undefined || resolverOf(confirmation) === filter.resolvedBy) &&
-    (filter.since === undefined || confirmation.createdAt >= filter.since) &&
-    (filter.until === undefined || confirmation.createdAt < filter.until) &&
-    (filter.resolvedSince === undefined || (resolvedAt !== undefined && resolvedAt >= filter.resolvedSince)) &&
-    (filter.resolvedUntil === undefined || (resolvedAt !== undefined && resolvedAt < filter.resolvedUntil))
-  )
-}
-
-function resolverOf({ resolution }: Confirmation): string {
-  return resolution === null ? '' : textOf(resolution.by)
 }

@@ -3,11 +3,14 @@ import { events as table } from '../records.js'
 import type { EventFilter, EventPage, Events } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
+import { type Budget, endOfThousand, facetOfEvent, seekMarks } from './event-marks.js'
 import { seekTimes } from './event-times.js'
 import { type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
 
-/** Bounds how many events one page looks through: many may ask. */
-const maxEventsRead = 1000
+/** Bounds how many thousands one page looks through, */
+const maxThousands = 4
+/** and how many marks it looks at to find out which: together two or three milliseconds, for many may ask. */
+const maxMarks = 2000
 
 /**
  * The latest time on record. Commits may overtake each other, by seconds; what is further ahead of the last one is from before
@@ -18,13 +21,11 @@ export const lastTime = `SELECT coalesce(max(at), 0) FROM events WHERE seq > (SE
 
 export function readEvents(db: Database.Database, assertKnown: AssertKnown): Events {
   const value = (text: string) => db.prepare(text).pluck()
-  const ofConfirmation = (column: string) => `coalesce(
-    (SELECT ${column} FROM confirmations WHERE id = confirmation_id), json_extract(data, '$.${column}'))`
   const matches = `(@types IS NULL OR type IN (SELECT value FROM json_each(@types)))
     AND (@actor IS NULL OR actor = @actor) AND (@channel IS NULL OR via = @channel)
-    AND (@action IS NULL OR ${ofConfirmation('action')} = @action)
-    AND (@requester IS NULL OR ${ofConfirmation('requester')} = @requester)
-    AND (@sessionKey IS NULL OR ${ofConfirmation('session_key')} = @sessionKey)
+    AND (@action IS NULL OR ${facetOfEvent('action')} = @action)
+    AND (@requester IS NULL OR ${facetOfEvent('requester')} = @requester)
+    AND (@sessionKey IS NULL OR ${facetOfEvent('session_key')} = @sessionKey)
     AND at >= @since AND at < @until`
   const select = (condition: string) =>
     db
@@ -41,12 +42,26 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
     lastTime: value(lastTime),
   }
   const seekTime = seekTimes(db)
+  const seekMarksOf = seekMarks(db)
 
   /** The first number after this one at which there may be something to find. A restore leaves a gap in the numbers. */
-  function placeAfter(seq: number, last: number, { since, until }: EventFilter): number | undefined {
-    const next = sql.nextSeq.get(seq) as number | undefined
-    if (next === undefined || (since === undefined && until === undefined)) return next
-    return seekTime(next, last, since ?? -Infinity, until ?? Infinity)
+  function createSeek(filter: EventFilter, last: number, budget: Budget): (seq: number) => number | undefined {
+    const { since, until } = filter
+    const seekMark = seekMarksOf(filter)
+    const seekBoth = (from: number) => {
+      const place =
+        since === undefined && until === undefined ? from : seekTime(from, last, since ?? -Infinity, until ?? Infinity)
+      return place === undefined || seekMark === null ? place : seekMark(place, budget)
+    }
+    return (seq) => {
+      let from = sql.nextSeq.get(seq) as number | undefined
+      while (from !== undefined) {
+        const place = seekBoth(from)
+        if (place === from || budget.marks <= 0) return place
+        from = place
+      }
+      return undefined
+    }
   }
 
   // The end of the history is where the writer begins: damage there is found when the database is opened.
@@ -57,15 +72,26 @@ export function readEvents(db: Database.Database, assertKnown: AssertKnown): Eve
       const last = sql.lastSeq.get() as number
       const { confirmationId } = filter
       if (confirmationId !== undefined) assertKnown(confirmationId)
+      const values = { ...filterValues(filter), limit: limit + 1 }
       const isOfOne = confirmationId !== undefined
-      const first = isOfOne ? after + 1 : placeAfter(after, last, filter)
-      if (first === undefined) return { events: [], upTo: Math.max(after, last), more: false }
-      // A range of numbers bounds how many rows are looked at.
-      const end = isOfOne ? last : Math.min(last, first + maxEventsRead - 1)
-      const values = { first, end, limit: limit + 1, ...filterValues(filter) }
-      const statement = isOfOne ? sql.ofConfirmation : sql.inRange
-      const rows = takeSome(statement.iterate(values), (row: EventRow) => row[1], limit, maxBytes)
-      const next = rows.isAll ? placeAfter(end, last, filter) : rows.items.at(-1)![0] + 1
+      const budget = { marks: maxMarks }
+      const seek = createSeek(filter, last, budget)
+      let place = isOfOne ? after + 1 : seek(after)
+
+      function* rowsFromThere() {
+        if (isOfOne) {
+          yield* sql.ofConfirmation.iterate({ ...values, first: place, end: last })
+          place = undefined
+        }
+        for (let n = 0; place !== undefined && n < maxThousands && (n === 0 || budget.marks > 0); n++) {
+          const end: number = Math.min(last, endOfThousand(place))
+          yield* sql.inRange.iterate({ ...values, first: place, end })
+          place = seek(end)
+        }
+      }
+
+      const rows = takeSome(rowsFromThere(), (row: EventRow) => row[1], limit, maxBytes)
+      const next = rows.isAll ? place : rows.items.at(-1)![0] + 1
       const upTo = next === undefined ? Math.max(after, last) : next - 1
       return { events: rows.items.map((row) => ({ seq: row[0], ...table.read(row, 2) })), upTo, more: upTo < last }
     }),

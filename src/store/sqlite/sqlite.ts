@@ -40,6 +40,7 @@ import { openDatabase } from './database.js'
 import { readDeliveries } from './deliveries.js'
 import { readDisk } from './disk.js'
 import type Database from './driver.js'
+import { thousandOf } from './event-marks.js'
 import { readEvents } from './events.js'
 import { readGrants } from './grants.js'
 import { readPeople } from './people.js'
@@ -97,6 +98,8 @@ export function openSqliteStore(
   const underWay: Sent[] = []
   let closing: (() => void) | null = null
   let settling: NodeJS.Timeout | null = null
+  /** The thousand of events up to which all should be marked by now. */
+  let markedAt = 0
 
   /** What came of the first packets that are under way: as many as went into one transaction. */
   function settlePackets(outcomes: PackedOutcome[]): void {
@@ -162,7 +165,22 @@ export function openSqliteStore(
         if (reference !== null) commits.changed.push(reference)
       }
     })
-    if (commits.lastSeq > 0) followers.forEach((listener) => listener(commits))
+    if (commits.lastSeq === 0) return
+    followers.forEach((listener) => listener(commits))
+    markEvents(commits.lastSeq)
+  }
+
+  /** What is complete is marked a thousand events at a time, which takes some milliseconds; what came before this start, too. */
+  function markEvents(lastSeq: number): void {
+    const thousand = thousandOf(lastSeq)
+    if (thousand === markedAt || closing !== null) return
+    markedAt = thousand
+    const again = ([isMarked]: SqlValue[][]): unknown =>
+      isMarked !== undefined && closing === null ? run(['mark_events']).then(again) : null
+    // What could not be written now is with the next thousand.
+    run(['mark_events'])
+      .then(again)
+      .catch(() => {})
   }
 
   /** Tries a commit, again and again until there is one. */

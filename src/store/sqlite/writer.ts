@@ -2,6 +2,7 @@
 import { collectRuns, type PackedRun } from './collect.js'
 import { chargeDisk, readDisk } from './disk.js'
 import Database from './driver.js'
+import { markEvents } from './event-marks.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
@@ -53,6 +54,7 @@ export type Task =
   | ['set_reset', all: ResetRow[]]
   | ['set_back', now: number]
   | ['collect', runs: PackedRun[]]
+  | ['mark_events']
 
 /**
  * The number of the change's first event, and behind it `remaining` and `resetMs` of each quota it took from and how each session
@@ -181,6 +183,7 @@ export function openWriter(file: string): Writer {
   const charge = chargeDisk(db)
   const sessions = countRuns(db)
   const collect = collectRuns(db)
+  const markNext = markEvents(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -305,6 +308,8 @@ export function openWriter(file: string): Writer {
       case 'set_back':
         sessions.setBack(task[1])
         return { rows: [] }
+      case 'mark_events':
+        return { rows: markNext() ? [[1]] : [] }
       case 'collect':
         return { rows: collect(task[1], now).map((place) => [place]) }
     }
