@@ -8,9 +8,9 @@ import { seekTimes } from './event-times.js'
 import { type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
 
 /** Bounds how many thousands one page looks through, */
-const maxThousands = 4
-/** and how many marks it looks at to find out which: together two or three milliseconds, for many may ask. */
-const maxMarks = 2000
+const maxThousands = 3
+/** and how many marks it looks at to find out which: together two or three milliseconds. Many may ask. */
+const maxMarks = 1000
 
 /**
  * The latest time on record. Commits may overtake each other, by seconds; what is further ahead of the last one is from before
