@@ -11,10 +11,11 @@ import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
 import { type Breaker, comparedName, type Governing } from '../policy/policy.js'
-import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
+import { timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
 import type { Change, Committed, Requirement, Unmet, Write } from '../store/store.js'
+import { asAsked, type Asked, type Requester } from './asked.js'
 import {
   type Candidate,
   createGates,
@@ -23,13 +24,13 @@ import {
   learn,
   type Plan as GatePlan,
   quotasOf,
-  type Requester,
   type Submitted,
 } from './gates.js'
 import { keyReused } from './idempotency.js'
 import { countIn, type Runs, type Use } from './runs.js'
-import { type Authority, type Desk, type Proposal, settleFully } from './settle.js'
+import { type Desk, type Proposal, settleFully } from './settle.js'
 
+export type { Asked } from './asked.js'
 export type { Submitted } from './gates.js'
 
 export interface SubmitDeps extends GateDeps {
@@ -43,20 +44,10 @@ export interface SubmitDeps extends GateDeps {
   firstChannel: ChannelName
 }
 
-/** What an agent asks for; how long it may wait is the rule's to say. */
-export interface Asked {
-  submission: Omit<Submission, 'timeoutSeconds'> & { timeoutSeconds: number | null }
-  /** The caller's Idempotency-Key, if there is one. */
-  key: string | null
-  /** Has the requester's name. */
-  by: Requester
-  authority: Authority
-}
-
 /** A submission under its rule. */
 interface Ruled extends Governing {
   submission: Submission
-  askedSeconds: number | null
+  asked: Asked
   key: string | null
   by: Requester
   /** Drawn when it is first needed, and kept for the next round unless it might be what was in conflict. */
@@ -123,12 +114,12 @@ export function createSubmit(deps: SubmitDeps) {
     return answer
   }
 
-  function rule({ submission: asked, key, by }: Asked): Ruled {
-    const governing = policy().govern(asked.action, asked.details)
-    const { timeoutSeconds: askedSeconds } = asked
-    const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
+  function rule(asked: Asked): Ruled {
+    const { submission, key, by } = asked
+    const governing = policy().govern(submission.action, submission.details)
+    const timeoutSeconds = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
     const { terms, limits } = governing
-    return { terms, limits, key, by, askedSeconds, id: null, submission: { ...asked, timeoutSeconds } }
+    return { terms, limits, key, by, asked, id: null, submission: { ...submission, timeoutSeconds } }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -138,7 +129,8 @@ export function createSubmit(deps: SubmitDeps) {
     // No name holds a NUL.
     const name = `${textOf(ruled.by)}\0${key}`
     const earlier = planned.records.get(name) ?? (await recall(ruled.by, key))
-    const fingerprint = fingerprintOf(asAsked(ruled))
+    const { submission, computed } = ruled.asked
+    const fingerprint = computed?.fingerprint ?? fingerprintOf(asAsked(submission))
     if (earlier !== undefined) {
       const { confirmation } = earlier.submitted
       const isSame = earlier.fingerprint === fingerprint
@@ -159,12 +151,14 @@ export function createSubmit(deps: SubmitDeps) {
   /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { submission, by, terms, limits } = ruled
+    const { computed } = ruled.asked
     const now = clock.now()
     const share = shareOf(by)
     const use = submission.sessionKey === '' ? null : await useOf(share, submission.sessionKey, now, planned)
-    const held = hold(submission, (ruled.id ??= newId()), now, terms, share)
+    const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     if (use !== null) inSession(held, use, ruled)
-    const bytes = bytesOf(submission, ruled.key) + (use === null || isCounted(use, planned) ? 0 : use.bytes)
+    const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
+    const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
     const one: Candidate = { submission, by, terms, limits, held, use, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
@@ -355,9 +349,4 @@ function createPlan(known: Known, unmet: Unmet | null): Plan {
   if (unmet !== null) learn(known, unmet)
   const taken = { uses: new Map(), slots: new Map(), disk: new Map(), held: [] }
   return { ...taken, records: new Map(), sessions: new Map(), counted: [], known }
-}
-
-/** What was asked for, whatever the rules make of it: they may change before it is asked again. */
-function asAsked({ submission, askedSeconds }: Ruled): Submission {
-  return { ...submission, timeoutSeconds: timeoutWithin(askedSeconds, defaultTimeout) }
 }
