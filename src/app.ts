@@ -22,15 +22,7 @@ import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
 import { createTelegram } from './notify/telegram.js'
 import { type NameCommand, plainCommand } from './program.js'
-import {
-  type Api,
-  beginAnswers,
-  parseBodies,
-  refuseUnnamed,
-  takeTurns,
-  useZod,
-  withoutCompilers,
-} from './routes/api.js'
+import { type Api, beginAnswers, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { limitAnswers } from './routes/answer-room.js'
 import { apiDescription } from './routes/answers.js'
 import { auditRoutes } from './routes/audit.js'
@@ -43,7 +35,9 @@ import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
 import { limitFloods } from './routes/flood.js'
 import { healthRoutes } from './routes/health.js'
+import { parseBodies } from './routes/json-body.js'
 import { keyRoutes } from './routes/keys.js'
+import { readLargeBodies } from './routes/large-body.js'
 import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
@@ -167,7 +161,6 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   })
   guardServer(app.server)
   useZod(app, new Map([[submitBody, readUsual]]))
-  parseBodies(app, service.turnstile)
   app.setErrorHandler(handleError)
   beginAnswers(app)
   const floods = await limitFloods(
@@ -195,6 +188,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const connections = createConnections(app, shares, limits.connections, service.turnstile.giveWay)
   connections.watch(app.server)
   limitBodies(app, shares, clock.after)
+  parseBodies(app, readLargeBodies(app, shares, service.turnstile))
   limitAnswers(app, shares)
   metrics.observe({
     taken: () => ({ connections: connections.count(), ...shares.taken() }),

@@ -17,7 +17,14 @@ import {
 } from './model.js'
 import { type Refusal, type RefusalCode, refuse } from './refusal.js'
 
-export function hold(submission: Submission, id: string, now: number, terms = defaultTerms, share = ''): Pending {
+export function hold(
+  submission: Submission,
+  id: string,
+  now: number,
+  terms = defaultTerms,
+  share = '',
+  digest = digestOf(submission),
+): Pending {
   return {
     id,
     version: 1,
@@ -29,7 +36,7 @@ export function hold(submission: Submission, id: string, now: number, terms = de
     timeoutSeconds: submission.timeoutSeconds,
     createdAt: now,
     deadline: now + submission.timeoutSeconds * 1000,
-    digest: digestOf(submission),
+    digest,
     share,
     sessionId: null,
     caution: null,

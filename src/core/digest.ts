@@ -1,11 +1,16 @@
 // What an approval is bound to: one hash over what will be done, by whom, for whom and in which session.
 import { hash } from 'node:crypto'
-import { canonical } from './json.js'
+import { canonical, raw } from './json.js'
 import type { Submission } from './model.js'
 
 /** SHA-256 of a text, in hexadecimal digits. */
 export function sha256(text: string): string {
   return hash('sha256', text)
+}
+
+/** The RFC 8785 form of the details, which is the larger part of the work where they are large. */
+export function canonicalOf({ details }: Pick<Submission, 'details'>): string {
+  return canonical(JSON.parse(details))
 }
 
 /**
@@ -14,19 +19,21 @@ export function sha256(text: string): string {
  */
 export function digestOf(
   of: Pick<Submission, 'action' | 'details' | 'onBehalfOf' | 'requester' | 'sessionKey'>,
+  details = canonicalOf(of),
 ): string {
   const behalf = of.onBehalfOf === null ? '' : `"on_behalf_of":${JSON.stringify(of.onBehalfOf)},`
   return sha256(
     // In the order of RFC 8785: sorted by name.
-    `{"action":${JSON.stringify(of.action)},"details":${canonical(JSON.parse(of.details))},${behalf}` +
+    `{"action":${JSON.stringify(of.action)},"details":${details},${behalf}` +
       `"requester":${JSON.stringify(of.requester)},"session_key":${JSON.stringify(of.sessionKey)}}`,
   )
 }
 
 /** Tells one submission from another in everything that was asked for. */
-export function fingerprintOf({ details, onBehalfOf, ...rest }: Submission): string {
+export function fingerprintOf(of: Submission, details = canonicalOf(of)): string {
+  const { onBehalfOf, ...rest } = of
   const behalf = onBehalfOf === null ? {} : { onBehalfOf }
-  return sha256(canonical({ ...rest, ...behalf, details: JSON.parse(details) as unknown }))
+  return sha256(canonical({ ...rest, ...behalf, details: raw(details) }))
 }
 
 /** Tells what is done with a confirmation from everything else that is sent with a key. `body` is as it was understood. */

@@ -118,9 +118,13 @@ function escapeFrom(text: string, start: number, table: Uint8Array): string {
   return done
 }
 
-/** RFC 8785: one text for one value, whatever the order of its keys. For what JSON.parse answers, and well-formed text. */
+/**
+ * RFC 8785: one text for one value, whatever the order of its keys. For what JSON.parse answers, and well-formed text;
+ * `raw` text is in that form already.
+ */
 export function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (value instanceof Raw) return value.text
   let inside = ''
   if (Array.isArray(value)) {
     for (const item of value) inside += `${inside === '' ? '' : ','}${canonical(item)}`

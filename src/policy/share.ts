@@ -44,7 +44,7 @@ export const shares = {
   connections: { what: 'Connections', total: 20_000, each: 5000, code: 'flood_limited' },
   // 64 of the largest there are.
   bodies: {
-    what: 'Bytes of bodies that are being received',
+    what: 'Bytes of bodies that are being received, or wait to be read',
     total: 64 * mebibyte,
     each: 16 * mebibyte,
     code: 'flood_limited',

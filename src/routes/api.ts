@@ -1,5 +1,4 @@
-// What every route shares: zod as the validator, the contract's body parsing, and the type of the app.
-import { isUtf8 } from 'node:buffer'
+// What every route shares: zod as the validator, whose turn it is, and the type of the app.
 import type { IncomingMessage } from 'node:http'
 import type {
   FastifyBaseLogger,
@@ -12,13 +11,12 @@ import type {
 } from 'fastify'
 import type { z } from 'zod'
 import { nameOf } from '../access/role.js'
-import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
-import { takeBodies } from './body.js'
-import { notJson, Problem, type ProblemCode, unsupported } from './errors.js'
+import { Problem, type ProblemCode } from './errors.js'
 import type { Tag } from './openapi.js'
-import { maxValues, noBody, noQuery } from './requests.js'
+import { LargeBody } from './large-body.js'
+import { noBody, noQuery } from './requests.js'
 import type { ResponseHeader } from './response-headers.js'
 import { hasTooManyHeaders, tooManyHeaders } from './socket.js'
 
@@ -88,9 +86,6 @@ function isReading({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** Reading one below this takes no time worth waiting for. */
-const largeBody = 32 * 1024
-
 /** For Fastify's own compilers, which take long to load: useZod has others. */
 export const withoutCompilers = { compilersFactory: { buildValidator: notCompiled, buildSerializer: notCompiled } }
 
@@ -105,6 +100,7 @@ export function useZod(app: Api, quick: Quick = new Map()): void {
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart }) => {
     const readUsual = quick.get(schema) ?? (httpPart === 'querystring' ? withoutQuery(schema) : () => null)
     return (data: unknown) => {
+      if (data instanceof LargeBody) return data.against(schema)
       const usual = readUsual(data)
       if (usual !== null) return { value: usual }
       // Fastify says null for a body that is not there; a JSON null never gets this far.
@@ -159,75 +155,4 @@ export function takeTurns(app: Api, turnstile: Turnstile): void {
     if (turn === null) done(null, payload)
     else void turn.then(() => done(null, payload))
   })
-}
-
-/**
- * A JSON object or nothing. Other content types are refused even when their content is JSON: a web page can send those across
- * origins without asking. An empty body is no body, whatever its type says.
- */
-export function parseBodies(app: Api, turnstile: Turnstile): void {
-  const parseJson = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  takeBodies(app, 'application/json', (request, body, done) => {
-    if (body.length === 0) return done(null, undefined)
-    if (!isUtf8(body)) return done(new Problem('not_json', 'The body must be JSON in UTF-8.'))
-    if (body.length > maxValues && countValues(body) > maxValues) {
-      return done(new Problem('invalid_request', `The body must not hold more than ${maxValues} values.`))
-    }
-    const parse = () => {
-      const text = body.toString('utf8')
-      void parseJson(request, text, (error, value) => {
-        if (error !== null && isJson(text)) return done(poisoned())
-        if (error !== null || typeof value !== 'object' || value === null || Array.isArray(value))
-          return done(notJson())
-        const ambiguity = findAmbiguity(text, isClamped)
-        if (ambiguity === null) done(null, value)
-        else done(new Problem('ambiguous_json', sayAmbiguity(ambiguity, 'the body')))
-      })
-    }
-    const turn = body.length < largeBody ? null : turnstile.wait(nameOf(request.caller))
-    if (turn === null) parse()
-    else void turn.then(parse)
-  })
-  takeBodies(app, '*', (_request, body, done) => {
-    if (body.length === 0) done(null, undefined)
-    else done(unsupported())
-  })
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** What is JSON and refused all the same has keys that would change what all objects have in common. */
-function poisoned(): Problem {
-  return new Problem('invalid_request', "The body must not hold the keys '__proto__' or 'constructor.prototype'.")
-}
-
-/** However large: the contract clamps it. */
-function isClamped(path: readonly string[]): boolean {
-  const [first, , third] = path
-  return path.length === 1
-    ? first === 'timeout_seconds'
-    : path.length === 3 && first === 'items' && third === 'timeout_seconds'
-}
-
-/** At least as many values as JSON.parse would make of it: what begins or separates them, outside strings. */
-function countValues(body: Buffer): number {
-  let count = 0
-  let quoted = false
-  for (let index = 0; index < body.length; index++) {
-    const byte = body[index]
-    if (quoted) {
-      if (byte === 0x5c) index += 1
-      else if (byte === 0x22) quoted = false
-    } else if (byte === 0x22) quoted = true
-    else if (byte === 0x2c || byte === 0x5b || byte === 0x7b) count += 1
-  }
-  return count
 }

@@ -1,17 +1,18 @@
 // Many at once: /confirm/batch for agents, /decisions for operators. Each gets the answer it would have had alone.
-import type { ZodError } from 'zod'
-import type { Caller } from '../access/role.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import type { Approver } from '../service/decide.js'
 import { type Authority, authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
-import type { Asked, Submitted } from '../service/submit.js'
+import type { Asked } from '../service/asked.js'
+import type { Submitted } from '../service/submit.js'
 import type { Api } from './api.js'
 import { granted, Problem, problemOf, problemResult, toProblem } from './errors.js'
 import type { CountAs } from './flood.js'
 import * as answers from './answers.js'
+import { madeOf } from './large-body.js'
+import { problemFrom } from './reading.js'
 import * as requests from './requests.js'
-import { isSettledAtOnce, readKey, toAsked } from './submission.js'
+import { isSettledAtOnce, itemProblem, readItem, readKey } from './submission.js'
 import { decisionView, firstView, heldView } from './view.js'
 import { approverOf, textOrNull } from './voter.js'
 
@@ -27,7 +28,7 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
   app.post(
     '/confirm/batch',
     {
-      config: { needs: 'submit' },
+      config: { needs: 'submit', reads: 'batch' },
       schema: {
         operationId: 'submitBatch',
         tag: 'confirmations',
@@ -40,9 +41,12 @@ export function batchRoutes(app: Api, service: Service, countAs: CountAs): void 
     },
     async (request) => {
       const { id: requestId, body, headers, caller } = request
-      countAs(request, body.items.length)
+      const made = madeOf(request, 'batch')
+      countAs(request, (made ?? body.items).length)
       const batchKey = readKey(headers)
-      const read = body.items.map((item, index) => readItem(item, index, batchKey, caller))
+      const read =
+        made?.map((one) => ('code' in one ? problemFrom(one) : one)) ??
+        body.items.map((item, index) => readItem(item, index, batchKey, caller))
       const asked = read.filter((one): one is Asked => !(one instanceof Problem))
       const answers = asked.length === 0 ? [] : granted(await service.submitAll(asked, 'http'))
       const results = read.map((one) =>
@@ -119,20 +123,6 @@ function resultOf(answer: Submitted | Refusal | Problem, requestId: string): Res
   if (!isSettledAtOnce(confirmation))
     return { status_code: 202, body: heldView({ ...confirmation, session }), ...replayed }
   return { status_code: 200, body: firstView(confirmation, session), ...replayed }
-}
-
-/** The key of a batch is a key for each of its items, by place. */
-function readItem(item: unknown, index: number, batchKey: string | null, caller: Caller): Asked | Problem {
-  const read = requests.batchItem.safeParse(item)
-  if (!read.success) return itemProblem(read.error)
-  const key = read.data.idempotency_key ?? (batchKey === null ? null : `${batchKey} ${index}`)
-  return toAsked(read.data, key, caller)
-}
-
-/** As alone, but that there the item would have been the body. */
-function itemProblem(error: ZodError): Problem {
-  const problem = toProblem(error)
-  return problem.code === 'not_json' ? new Problem('not_json', 'Each item must be a JSON object.') : problem
 }
 
 function idOf(item: unknown): string | undefined {

@@ -1,5 +1,5 @@
 // How a body comes in: once there is room for it in its requester's share, into one piece of memory, and the room is given back
-// when it has been read. Before that, nothing of it is taken from the socket but what Node has read ahead.
+// when it is being read. Before that, nothing of it is taken from the socket but what Node has read ahead.
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Api } from './api.js'
@@ -10,6 +10,8 @@ import { lingerMs } from './socket.js'
 
 /** What says that it is no larger has room without asking: it is less than its connection costs. */
 const smallBody = 8 * 1024
+/** Reading one below this takes no time worth waiting for; a larger one is for another thread, see large-body.ts. */
+export const largeBody = 32 * 1024
 /** So long has a body without a key. */
 const strangersPatienceMs = 5000
 /** Each piece takes a microsecond, however small it is. A body of 1 MiB comes in some hundreds. */
@@ -20,6 +22,8 @@ const maxPiecesLeft = 64
 declare module 'fastify' {
   interface FastifyRequest {
     giveBodyRoom: (() => void) | null
+    /** Runs when its answer is over, sent or not; null: it is a small one. */
+    whenGone: ((run: () => void) => void) | null
     /** Calls back when it has taken too long; null: it may take as long as any request. */
     limitBodyTime: ((giveUp: () => void) => () => void) | null
   }
@@ -28,6 +32,7 @@ declare module 'fastify' {
 /** `after` calls back so many milliseconds later, and answers with a way to call it off. */
 export function limitBodies(app: Api, shares: Shares, after: (ms: number, run: () => void) => () => void): void {
   app.decorateRequest('giveBodyRoom', null)
+  app.decorateRequest('whenGone', null)
   app.decorateRequest('limitBodyTime', null)
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (shares.requesterOf(request) === '') request.limitBodyTime = (run) => after(strangersPatienceMs, run)
@@ -48,6 +53,7 @@ export function limitBodies(app: Api, shares: Shares, after: (ms: number, run: (
     }
     request.giveBodyRoom = room
     whenEnded(reply, room)
+    request.whenGone = (run) => whenEnded(reply, run)
     if (isIn || !isPatient) done(null, payload)
     else go = () => done(null, payload)
   })
@@ -133,7 +139,8 @@ function readBody(
   }
 
   function grow(size: number): void {
-    const larger = Buffer.allocUnsafe(size)
+    // What goes to another thread shares its memory with nothing else.
+    const larger = size < largeBody ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size)
     body.copy(larger, 0, 0, length)
     body = larger
   }

@@ -15,6 +15,7 @@ import { granted } from './errors.js'
 import type { Auth } from './auth.js'
 import type { Cursors } from './cursor.js'
 import { reserveRoom } from './answer-room.js'
+import { letGo, madeOf } from './large-body.js'
 import type { Shares } from './shares.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
@@ -36,7 +37,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
   app.post(
     '/confirm',
     {
-      config: { needs: 'submit' },
+      config: { needs: 'submit', reads: 'submission' },
       schema: {
         operationId: 'submitConfirmation',
         tag: 'confirmations',
@@ -60,8 +61,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
       }
       if (held.covered !== null && waitMs === 0) return firstView(held.covered, held.session)
       if (waitMs === 0) return reply.code(202).send(heldView(held))
-      // A request that waits holds on to nothing large.
-      request.body = {} as typeof request.body
+      letGo(request)
       await reserveRoom(shares, reply, await service.wait(held.id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
       const { confirmation } = granted(await service.findInTurn(held.id, request.caller))
@@ -71,11 +71,10 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
   )
 
   /** Submits, and says how this action stands; keeps what an answer needs. */
-  async function submit(
-    { body, headers, caller }: Submitting,
-    reply: FastifyReply,
-  ): Promise<Held & { covered: Approved | null }> {
-    const result = await service.submit(toAsked(body, readKey(headers), caller), 'http')
+  async function submit(request: Submitting, reply: FastifyReply): Promise<Held & { covered: Approved | null }> {
+    const { body, headers, caller } = request
+    const key = readKey(headers)
+    const result = await service.submit(madeOf(request, 'submission') ?? toAsked(body, key, caller), 'http')
     if (isRefusal(result) && result.refused === 'rate_limited') {
       const { max, window_seconds: seconds, retry_after_seconds: wait } = result.extra as Record<string, number>
       announceRate(reply, { max: max!, windowMs: seconds! * 1000, remaining: 0, resetMs: wait! * 1000 }, caller)
@@ -308,6 +307,7 @@ interface Submitting {
   body: z.output<typeof requests.submitBody>
   headers: IncomingHttpHeaders
   caller: Caller
+  made: unknown
 }
 
 /**

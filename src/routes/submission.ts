@@ -1,13 +1,13 @@
 // What was submitted, alone or among many: from the API's words to the service's.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { z } from 'zod'
+import type { z, ZodError } from 'zod'
 import { actorOf, type Caller } from '../access/role.js'
 import { textOf } from '../core/actor.js'
 import type { Approved, Confirmation } from '../core/model.js'
 import { authorityOf } from '../service/settle.js'
-import type { Asked } from '../service/submit.js'
-import { Problem } from './errors.js'
-import { problemWithKey, type submitBody } from './requests.js'
+import type { Asked } from '../service/asked.js'
+import { Problem, toProblem } from './errors.js'
+import { batchItem, problemWithKey, type submitBody } from './requests.js'
 
 /** With a key the requester is its owner; another name in the body is no more than a comment. */
 export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
@@ -25,7 +25,21 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, c
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
   }
-  return { submission, key, by, authority: authorityOf(caller) }
+  return { submission, key, by, authority: authorityOf(caller), computed: null }
+}
+
+/** The key of a batch is a key for each of its items, by place. */
+export function readItem(item: unknown, index: number, batchKey: string | null, caller: Caller): Asked | Problem {
+  const read = batchItem.safeParse(item)
+  if (!read.success) return itemProblem(read.error)
+  const key = read.data.idempotency_key ?? (batchKey === null ? null : `${batchKey} ${index}`)
+  return toAsked(read.data, key, caller)
+}
+
+/** As alone, but that there the item would have been the body. */
+export function itemProblem(error: ZodError): Problem {
+  const problem = toProblem(error)
+  return problem.code === 'not_json' ? new Problem('not_json', 'Each item must be a JSON object.') : problem
 }
 
 /** The Idempotency-Key, which the draft wants in quotes and most clients send without. */

@@ -1,11 +1,12 @@
 // /whitelist: the grants that let an action pass without asking.
 import { actorOf } from '../access/role.js'
-import { canonical } from '../core/json.js'
 import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
 import type { Cursors } from './cursor.js'
 import { granted } from './errors.js'
+import { toGrantRequest } from './grant-request.js'
+import { madeOf } from './large-body.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { grantView } from './view.js'
@@ -35,7 +36,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
   app.post(
     '/whitelist',
     {
-      config: { needs: 'whitelist' },
+      config: { needs: 'whitelist', reads: 'grant' },
       schema: {
         operationId: 'addGrant',
         tag: 'whitelist',
@@ -51,19 +52,8 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
         problems: ['details_too_long', 'high_risk', 'not_whitelistable', 'whitelist_full'],
       },
     },
-    async ({ body, caller }, reply) => {
-      const asked = {
-        action: body.action,
-        sessionKey: body.session_key ?? null,
-        requester: body.requester ?? null,
-        when: body.when === undefined ? null : canonical(body.when),
-        details: body.details === undefined ? null : canonical(body.details),
-        ttlSeconds: body.ttl_seconds ?? null,
-        maxUses: body.max_uses ?? null,
-        reason: body.reason?.trim() || null,
-        by: actorOf(caller, nameOr(body.granted_by, 'api')),
-        authority: authorityOf(caller),
-      }
+    async (request, reply) => {
+      const asked = madeOf(request, 'grant') ?? toGrantRequest(request.body, request.caller)
       const { grant, created } = granted(await service.grant(asked, 'http'))
       return reply.code(created ? 201 : 200).send(grantView(grant))
     },

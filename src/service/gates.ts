@@ -1,7 +1,7 @@
 // What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
 // something of the commit that holds it, or both.
 import * as audit from '../audit/event.js'
-import { type ActorOf, isVerified, shareOf, textOf } from '../core/actor.js'
+import { isVerified, shareOf, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
 import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
@@ -14,6 +14,7 @@ import type { Requirement, Store, Unmet } from '../store/store.js'
 import { noStreak, type Streak } from '../sessions/breaker.js'
 import { isAtLimit, type SessionState, type Suspension, trusts } from '../sessions/session.js'
 import { findCover, type Grant } from '../whitelist/grant.js'
+import type { Requester } from './asked.js'
 import { diskShareOf } from './disk-share.js'
 import type { Grants } from './grants.js'
 import type { Use } from './runs.js'
@@ -46,9 +47,6 @@ export interface Candidate extends Governing {
   /** How much it writes. */
   bytes: number
 }
-
-/** Who submits. */
-export type Requester = ActorOf<'person' | 'agent' | 'local' | 'anyone'>
 
 export interface Submitted {
   confirmation: Confirmation

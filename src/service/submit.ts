@@ -10,10 +10,11 @@ import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
 import type { Breaker, Governing } from '../policy/policy.js'
-import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
+import { timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
 import type { Change, Committed, Requirement, Write } from '../store/store.js'
+import { asAsked, type Asked, type Requester } from './asked.js'
 import {
   type Candidate,
   createGates,
@@ -22,13 +23,13 @@ import {
   learn,
   type Plan as GatePlan,
   quotasOf,
-  type Requester,
   type Submitted,
 } from './gates.js'
 import { keyReused } from './idempotency.js'
 import { countIn, type Runs, type Use } from './runs.js'
-import { type Authority, type Desk, type Proposal, settleFully } from './settle.js'
+import { type Desk, type Proposal, settleFully } from './settle.js'
 
+export type { Asked } from './asked.js'
 export type { Submitted } from './gates.js'
 
 export interface SubmitDeps extends GateDeps {
@@ -42,20 +43,10 @@ export interface SubmitDeps extends GateDeps {
   firstChannel: ChannelName
 }
 
-/** What an agent asks for; how long it may wait is the rule's to say. */
-export interface Asked {
-  submission: Omit<Submission, 'timeoutSeconds'> & { timeoutSeconds: number | null }
-  /** The caller's Idempotency-Key, if there is one. */
-  key: string | null
-  /** Has the requester's name. */
-  by: Requester
-  authority: Authority
-}
-
 /** A submission under its rule. */
 interface Ruled extends Governing {
   submission: Submission
-  askedSeconds: number | null
+  asked: Asked
   key: string | null
   by: Requester
   /** Drawn when it is first needed, and kept for the next round unless it might be what was in conflict. */
@@ -127,24 +118,12 @@ export function createSubmit(deps: SubmitDeps) {
     return answer
   }
 
-  function rule({ submission: asked, key, by }: Asked): Ruled {
-    const governing = policy().govern(asked.action, asked.details)
-    const { timeoutSeconds: askedSeconds } = asked
-    const timeoutSeconds = timeoutWithin(askedSeconds, governing.limits.timeout)
+  function rule(asked: Asked): Ruled {
+    const { submission, key, by } = asked
+    const governing = policy().govern(submission.action, submission.details)
+    const timeoutSeconds = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
     const { terms, limits } = governing
-    const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = asked
-    const submission: Submission = {
-      action,
-      description,
-      details,
-      requester,
-      sessionKey,
-      timeoutSeconds,
-      callbackUrl,
-      onBehalfOf,
-      requestedAs,
-    }
-    return { terms, limits, key, by, askedSeconds, id: null, submission }
+    return { terms, limits, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -154,7 +133,8 @@ export function createSubmit(deps: SubmitDeps) {
     // No name holds a NUL.
     const name = `${textOf(ruled.by)}\0${key}`
     const earlier = planned.records.get(name) ?? (await recall(ruled.by, key))
-    const fingerprint = fingerprintOf(asAsked(ruled))
+    const { submission, computed } = ruled.asked
+    const fingerprint = computed?.fingerprint ?? fingerprintOf(asAsked(submission))
     if (earlier !== undefined) {
       const { confirmation } = earlier.submitted
       const isSame = earlier.fingerprint === fingerprint
@@ -175,14 +155,16 @@ export function createSubmit(deps: SubmitDeps) {
   /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
     const { submission, by, terms, limits } = ruled
+    const { computed } = ruled.asked
     const now = clock.now()
     const share = shareOf(by)
     let use = submission.sessionKey === '' ? null : useOf(share, submission.sessionKey, now, planned)
     if (use instanceof Promise) use = await use
-    const held = hold(submission, (ruled.id ??= newId()), now, terms, share)
+    const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
     if (use !== null) inSession(held, use, asked, ruled)
-    const bytes = bytesOf(submission, ruled.key) + (use === null || isCounted(use, planned) ? 0 : use.bytes)
+    const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
+    const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
     const one: Candidate = { submission, by, terms, limits, held, asked, use, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
@@ -242,6 +224,12 @@ export function createSubmit(deps: SubmitDeps) {
   }
 
   return { submit, submitAll }
+}
+
+/** Written out, as each submission comes by here: a spread takes many times as long. */
+function under(asked: Asked['submission'], timeoutSeconds: number): Submission {
+  const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = asked
+  return { action, description, details, requester, sessionKey, timeoutSeconds, callbackUrl, onBehalfOf, requestedAs }
 }
 
 /** The request belongs to the session's run, and says what is odd about that. */
@@ -395,9 +383,4 @@ function planAlone(known: Known): Plan {
 function planTogether(known: Known): Plan {
   const taken = { uses: new Map(), slots: new Map(), disk: new Map(), held: [] }
   return { isAlone: false, ...taken, records: new Map(), sessions: new Map(), counted: [], known }
-}
-
-/** What was asked for, whatever the rules make of it: they may change before it is asked again. */
-function asAsked({ submission, askedSeconds }: Ruled): Submission {
-  return { ...submission, timeoutSeconds: timeoutWithin(askedSeconds, defaultTimeout) }
 }

@@ -56,15 +56,17 @@ export function findCover(
   now: number,
 ): Grant | undefined {
   if (grants.length === 0 || isHighRisk(request.action)) return undefined
-  const details = JSON.parse(request.details) as unknown
+  // They may be large, and few grants ask for them.
+  let parsed: unknown
+  const details = () => (parsed ??= JSON.parse(request.details) as unknown)
   const covering = grants.filter(
     (grant) =>
       grant.action === request.action &&
       (grant.requester === null || grant.requester === request.requester) &&
       (grant.sessionKey === null || (grant.sessionKey === request.sessionKey && request.sessionKey !== '')) &&
       isLive(grant, now) &&
-      (grant.details === null || grant.details === canonical(details)) &&
-      (grant.when === null || meets(details, grant.when)),
+      (grant.details === null || grant.details === canonical(details())) &&
+      (grant.when === null || meets(details(), grant.when)),
   )
   return covering.sort((a, b) => narrowness(b) - narrowness(a))[0]
 }

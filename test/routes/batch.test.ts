@@ -344,6 +344,7 @@ t.test('a database that fails in the middle of reading costs no slot either', as
     ...store,
     grants: {
       ...store.grants,
+      mayCover: () => true,
       covering: (...args) =>
         (reads += 1) === 3 ? Promise.reject(new StoreUnavailable('gone')) : store.grants.covering(...args),
     },

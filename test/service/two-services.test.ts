@@ -138,6 +138,7 @@ t.test('what was begun in open mode is not committed once the other has made a k
   const asked = {
     submission: { ...submissionOf(), timeoutSeconds: null },
     key: null,
+    computed: null,
     by: { kind: 'anyone' as const, name: 'bot' },
     authority: { kind: 'no_keys' as const },
   }
