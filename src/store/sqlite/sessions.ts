@@ -188,8 +188,12 @@ export function packCounting(counting: Counting & { version: number | null }): P
 
 export type ResetRow = [resetAt: number | null, requester: string, sessionKey: string, version: number]
 
-/** Three numbers for each session that is counted in, on the way back from there. */
+/** So many numbers for each session that is counted in, on the way back from there. */
 export const standingSize = 3
+
+export function packStanding({ messages, submissions, repeats }: Standing): number[] {
+  return [messages, submissions, repeats]
+}
 
 export function unpackStanding(numbers: number[], from: number): Standing {
   return { messages: numbers[from]!, submissions: numbers[from + 1]!, repeats: numbers[from + 2]! }

@@ -28,5 +28,6 @@ port.on('message', (first: Packet | 'close') => {
 })
 
 function take(): Packet | 'close' | undefined {
-  return (receiveMessageOnPort(port) as { message: Packet | 'close' } | undefined)?.message
+  const next: { message: Packet | 'close' } | undefined = receiveMessageOnPort(port)
+  return next?.message
 }

@@ -6,7 +6,7 @@ import { markEvents } from './event-marks.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
-import { countRuns, type PackedCounting, type ResetRow } from './sessions.js'
+import { countRuns, packStanding, type PackedCounting, type ResetRow } from './sessions.js'
 import type { ChatIdentity } from '../../access/person.js'
 import { addedOnly, events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
@@ -261,8 +261,7 @@ export function openWriter(file: string): Writer {
     const standings: number[] = []
     for (const one of requires) {
       if (one[0] !== 'count') continue
-      const { messages, submissions, repeats } = sessions.count(one[1])
-      standings.push(messages, submissions, repeats)
+      standings.push(...packStanding(sessions.count(one[1])))
     }
     if (taken.length === 0 && standings.length === 0) return first
     const outcome = [first]
@@ -301,7 +300,7 @@ export function openWriter(file: string): Writer {
         for (const values of task[1]) sql.useKey.run(values)
         return { rows: [] }
       case 'count':
-        return { rows: sessions.holds(task[1]) ? [Object.values(sessions.count(task[1]))] : [] }
+        return { rows: sessions.holds(task[1]) ? [packStanding(sessions.count(task[1]))] : [] }
       case 'set_reset':
         sessions.setReset(task[1])
         return { rows: [] }
