@@ -53,6 +53,11 @@ function watchLeases(store: Store, activity: Activity, isWaitedFor: (channel: st
         note()
         return claimed
       },
+      async release(channel, claimed) {
+        await store.deliveries.release(channel, claimed)
+        for (const { subjectId } of claimed) leased.delete(`${channel} ${subjectId}`)
+        note()
+      },
     },
   }
 }

@@ -223,13 +223,14 @@ t.test('a damaged database is refused with one sentence, wherever a start comes 
   await program.stop()
   const whole = readFileSync(dbPath)
   const db = new Database(dbPath, { readonly: true })
+  const page = db.pragma('page_size', { simple: true }) as number
   const rootOf = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck()
   const roots = ['keys', 'people', 'events', 'confirmations'].map((name) => {
     return [name, rootOf.get(name) as number] as const
   })
   db.close()
   for (const [name, root] of roots) {
-    writeFileSync(dbPath, Buffer.from(whole).fill(0xee, 8192 * (root - 1), 8192 * root))
+    writeFileSync(dbPath, Buffer.from(whole).fill(0xee, page * (root - 1), page * root))
     const refused = await run(t, ['--port', '0', '--web-port', 'off', '--db-path', dbPath])
     const sentence =
       /^The database \S+ is damaged \([^\n]+\)\. Restore a backup: npx holdpoint restore FILE --db-path \S+\n$/

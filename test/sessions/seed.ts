@@ -31,7 +31,7 @@ export const pastOf = (key: string, run: Run, fields: Partial<PastRun> = {}): Pa
 /** Into a database that nobody has open; made if it is not there. */
 export function seed(dbPath: string, all: Session[], past: PastRun[] = []): void {
   const db = new Database(dbPath)
-  db.pragma('page_size = 8192')
+  db.pragma('page_size = 4096')
   db.pragma('journal_mode = WAL')
   migrate(db)
   const [insert, insertRun] = [db.prepare(sessions.insert), db.prepare(runs.insert)]
