@@ -91,8 +91,8 @@ export interface Writer {
   close(): void
 }
 
-/** So many jobs: little enough to be done in a few milliseconds, and rare enough to cost little of the whole. */
-const enoughToTidy = 300
+/** So many jobs: most pages are written once for many of them, and it is done in some ten milliseconds. */
+const enoughToTidy = 1000
 
 /** More events than a database can have that nobody can look into any more: a history that goes on starts above it. */
 export const safeStep = 1_000_000_000
