@@ -11,6 +11,7 @@ import { resetDue } from '../src/sessions/reset.js'
 import { type Session, unknownSession } from '../src/sessions/session.js'
 import { events, tables } from '../src/store/records.js'
 import Database from '../src/store/sqlite/driver.js'
+import { markEvents } from '../src/store/sqlite/event-marks.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../src/store/sqlite/writing.js'
 import type { Write } from '../src/store/store.js'
@@ -52,6 +53,11 @@ export async function fill(
   })
   db.exec('COMMIT')
   then(db)
+  // As a service has done by and by that has run for so long.
+  db.exec('BEGIN')
+  const mark = markEvents(db)
+  while (mark());
+  db.exec('COMMIT')
   db.pragma('journal_mode = WAL')
   db.close()
 }

@@ -42,11 +42,12 @@ export const shares = {
   refusals: { what: 'Refusals on record in a minute', total: 'none', each: '30', code: 'guess_limited' },
   // As many as requests may be held, each on a connection of its own; fewer where the process may open fewer files.
   connections: { what: 'Connections', total: 20_000, each: 5000, code: 'flood_limited' },
-  // 64 of the largest there are.
+  // 16 of the largest there are. With more of them coming in at once, each turn of the event loop takes long, and whoever
+  // connects waits for one.
   bodies: {
     what: 'Bytes of bodies that are being received, or wait to be read',
-    total: 64 * mebibyte,
-    each: 16 * mebibyte,
+    total: 16 * mebibyte,
+    each: 4 * mebibyte,
     code: 'flood_limited',
   },
   // Each costs some 20 KB with its connection.

@@ -53,6 +53,8 @@ import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent before the turn of the event loop is over: enough to be worth a message to the writer, few enough not to keep it waiting. */
 const worthSending = 16
+/** How many times as long as marking events took nobody marks any. */
+const restPart = 9
 /** How long after a failed commit the next one is tried that settles what came of it. */
 const settleRetryMs = 1000
 
@@ -175,12 +177,16 @@ export function openSqliteStore(
     const thousand = thousandOf(lastSeq)
     if (thousand === markedAt || closing !== null) return
     markedAt = thousand
-    const again = ([isMarked]: SqlValue[][]): unknown =>
-      isMarked !== undefined && closing === null ? run(['mark_events']).then(again) : null
+    void markNext()
+  }
+
+  /** One after the other, where there are more, and each time with a rest: a long history is not in a hurry. */
+  async function markNext(): Promise<void> {
+    const began = performance.now()
     // What could not be written now is with the next thousand.
-    run(['mark_events'])
-      .then(again)
-      .catch(() => {})
+    const [isMarked] = await run(['mark_events']).catch((): SqlValue[][] => [])
+    if (isMarked === undefined || closing !== null) return
+    setTimeout(() => closing === null && void markNext(), restPart * (performance.now() - began)).unref()
   }
 
   /** Tries a commit, again and again until there is one. */
