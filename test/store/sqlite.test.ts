@@ -530,11 +530,16 @@ t.test('checkpoints of its own do not pass for a database that somebody overwrot
   t.teardown(() => store.close())
   await store.probe()
   const before = statSync(path).size
-  for (let round = 0; round < 12; round++) {
-    const ids = Array.from({ length: 50 }, (_, index) => `c${round}-${index}`)
-    await Promise.all(ids.map((id) => store.commit(insert({ ...confirmation(id), description: 'x'.repeat(30_000) }))))
+  const insertMany = async (from: number, to: number, description: string) => {
+    const ids = Array.from({ length: to - from }, (_, index) => `c${from + index}`)
+    await Promise.all(ids.map((id) => store.commit(insert({ ...confirmation(id), description }))))
   }
-  t.ok(statSync(path).size > before, 'there was a checkpoint')
+  // Between two transactions, after a thousand changes; and in the middle of one, where much is written.
+  for (let count = 0; count < 1100; count += 50) await insertMany(count, count + 50, 'x')
+  const between = statSync(path).size
+  t.ok(between > before, 'there was a checkpoint')
+  for (let count = 2000; count < 2500; count += 50) await insertMany(count, count + 50, 'x'.repeat(100_000))
+  t.ok(statSync(path).size > between + 10_000_000, 'and another')
   await store.probe()
 })
 
