@@ -7,6 +7,9 @@ import { httpRequest, open } from './wire.js'
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 20)
 const connections = Number(process.env.BENCH_CONNECTIONS ?? 64)
+/** Every second decision is a denial: with the breaker, sessions would have to wait after some in a row. */
+const rules =
+  "sessions: { max_messages: 0 }\nrules: [{ action: '*', breaker: { warn: 0, wait: 0, suspend: 0, fixation: 0 } }]\n"
 /** Somewhere in here. */
 const killedAfterMs = { least: 300, most: 1500 }
 
@@ -28,7 +31,7 @@ let repeated = 0
 await withBench(async (bench) => {
   const dbPath = bench.path('bench.db')
   for (let round = 0; round < rounds; round++) {
-    const { process, port } = await bench.startHoldpoint(dbPath)
+    const { process, port } = await bench.startHoldpoint(dbPath, { rules })
     const clients = Array.from({ length: connections }, () => work(port))
     const { least, most } = killedAfterMs
     await pause(least + Math.random() * (most - least))
@@ -36,7 +39,7 @@ await withBench(async (bench) => {
     await Promise.all(clients)
   }
   // Once more to its end, so that nobody is left who does not know.
-  const { process, port } = await bench.startHoldpoint(dbPath)
+  const { process, port } = await bench.startHoldpoint(dbPath, { rules })
   await Promise.all(Array.from({ length: connections }, () => work(port, true)))
   await end(process)
   check(dbPath)
