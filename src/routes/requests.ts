@@ -545,8 +545,11 @@ function readTime(value: string): number {
 
 const cursor = once('cursor').optional().meta({ description: 'Go on there: the `next_cursor` of the last answer.' })
 
+/** Several values separated by commas. One that is named again is no other, however often: each costs a look. */
+const eachOnce = (value: string): string[] => [...new Set(value.split(','))]
+
 const statusFilter = once('status')
-  .transform((value) => value.split(','))
+  .transform(eachOnce)
   .refine(
     (values): values is Status[] => values.every((value) => (statuses as readonly string[]).includes(value)),
     `Query parameter 'status' must be one or more of ${statuses.join(', ')}, separated by commas`,
@@ -585,7 +588,7 @@ export const streamQuery = queryObject({
 
 const eventFilters = {
   type: once('type')
-    .transform((value) => value.split(','))
+    .transform(eachOnce)
     .refine(
       (types) => types.every((type) => (eventTypes as readonly string[]).includes(type)),
       `Query parameter 'type' must be one or more of ${eventTypes.join(', ')}, separated by commas`,

@@ -53,7 +53,8 @@ export function createTail(store: Pick<Store, 'events' | 'follow'>, maxPageBytes
 
   return {
     read(after) {
-      if (after < last - nearEnd) return null
+      // Before anything is told of, nobody knows where the end is.
+      if (last === 0 || after < last - nearEnd) return null
       let page = pages.get(after)
       if (page === undefined) pages.set(after, (page = readPage(after)))
       return page

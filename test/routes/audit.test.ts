@@ -68,6 +68,7 @@ t.test('filters narrow it down, alone and together', async (t) => {
   t.same(await ids('since=2030-01-01'), [])
   t.same(await ids('status=denied,pending'), ['id-0003', 'id-0002', 'id-0001'])
   t.same(await ids('status=denied,expired'), ['id-0003'])
+  t.same(await ids(`status=denied${',denied'.repeat(1000)}`), ['id-0003'], 'named again, it is no other')
   t.same(await ids(`resolved_since=${t0 / 1000 + 20}`), ['id-0003'])
   t.same(await ids(`resolved_since=${t0 / 1000 + 21}`), [])
   t.same(await ids('resolved_until=2026-01-01T00:00:21Z'), ['id-0003'])

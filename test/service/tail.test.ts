@@ -63,6 +63,15 @@ t.test('far from the end everyone reads alone', async (t) => {
   t.not(tail.read(300), null)
 })
 
+t.test('before anything is told of, everyone reads alone', async (t) => {
+  const { store, commit } = openStore(t)
+  await commit(3)
+  const tail = createTail(store, 64 * 1024)
+  t.equal(tail.read(0), null)
+  await commit(1)
+  t.same((await tail.read(0))!.upTo, 4)
+})
+
 t.test('what is kept is bounded, however large the events are', async (t) => {
   const { tail, commit, reads } = openStore(t)
   await commit(30, 'x'.repeat(100_000))

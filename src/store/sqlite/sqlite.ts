@@ -102,6 +102,7 @@ export function openSqliteStore(
   let settling: NodeJS.Timeout | null = null
   /** The thousand of events up to which all should be marked by now. */
   let markedAt = 0
+  let isMarking = false
 
   /** What came of the first packets that are under way: as many as went into one transaction. */
   function settlePackets(outcomes: PackedOutcome[]): void {
@@ -175,18 +176,19 @@ export function openSqliteStore(
   /** What is complete is marked a thousand events at a time, which takes some milliseconds; what came before this start, too. */
   function markEvents(lastSeq: number): void {
     const thousand = thousandOf(lastSeq)
-    if (thousand === markedAt || closing !== null) return
+    if (thousand === markedAt) return
     markedAt = thousand
-    void markNext()
+    if (!isMarking) void markNext()
   }
 
   /** One after the other, where there are more, and each time with a rest: a long history is not in a hurry. */
   async function markNext(): Promise<void> {
+    isMarking = true
     const began = performance.now()
     // What could not be written now is with the next thousand.
     const [isMarked] = await run(['mark_events']).catch((): SqlValue[][] => [])
-    if (isMarked === undefined || closing !== null) return
-    setTimeout(() => closing === null && void markNext(), restPart * (performance.now() - began)).unref()
+    isMarking = isMarked !== undefined && closing === null
+    if (isMarking) setTimeout(() => void markNext(), restPart * (performance.now() - began)).unref()
   }
 
   /** Tries a commit, again and again until there is one. */
