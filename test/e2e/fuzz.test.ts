@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { problem, stateProblem } from '../../src/routes/answers.js'
 import Database from '../../src/store/sqlite/driver.js'
 import { type Answer, createRandom, dial, httpRequest, start } from './program.js'
+import { until } from '../support.js'
 
 const seed = Number(process.env.SEED ?? 20260101)
 /** Some forty of each kind. */
@@ -628,6 +629,8 @@ t.test(`${total} malformed requests are refused properly and change nothing (SEE
     ),
   })
   const before = await snapshot()
+  // The log is written a moment after the answer.
+  await until(() => program.logged().some(({ msg }) => msg === 'granted'))
   const lines = program.logged().length
 
   const attack = createAttacks({ pending, decided, grant }, createRandom(seed))
