@@ -6,6 +6,7 @@ import { fileKey, generalFlags, type Key, otherSettings, type OtherSetting, sett
 const chatIds = {
   telegram: { takes: 'ID', help: 'by which Telegram knows this person; none removes it' },
   discord: { takes: 'ID', help: 'by which Discord knows this person; none removes it' },
+  slack: { takes: 'ID', help: 'by which Slack knows this person; none removes it' },
 }
 const json = { takes: '', help: 'as JSON' }
 /** More of the log is for the log itself. */

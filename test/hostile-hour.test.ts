@@ -47,15 +47,15 @@ function watchLeases(store: Store, activity: Activity, isWaitedFor: (channel: st
     },
     deliveries: {
       ...store.deliveries,
-      async claim(channel, ...args) {
-        const claimed = await store.deliveries.claim(channel, ...args)
-        for (const { subjectId: id } of claimed) if (isWaitedFor(channel, id)) leased.add(`${channel} ${id}`)
+      async claim(...args) {
+        const claimed = await store.deliveries.claim(...args)
+        for (const { channel, subjectId: id } of claimed) if (isWaitedFor(channel, id)) leased.add(`${channel} ${id}`)
         note()
         return claimed
       },
-      async release(channel, claimed) {
-        await store.deliveries.release(channel, claimed)
-        for (const { subjectId } of claimed) leased.delete(`${channel} ${subjectId}`)
+      async release(claimed) {
+        await store.deliveries.release(claimed)
+        for (const { channel, subjectId } of claimed) leased.delete(`${channel} ${subjectId}`)
         note()
       },
     },

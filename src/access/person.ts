@@ -1,5 +1,5 @@
 // People, the ids by which chats know them, and what somebody can be called.
-import type { ChatName } from '../core/model.js'
+import type { PersonalChat } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
 
 /** A person, or an agent: somebody who votes and asks under one name, by whatever channel. */
@@ -12,17 +12,21 @@ export interface Person {
 
 /** By which id a chat knows somebody. It belongs to one person alone. */
 export interface ChatIdentity {
-  channel: ChatName
+  channel: PersonalChat
   id: string
 }
 
 /** Their id in this chat, if there is one. */
-export function idIn(channel: ChatName, { identities }: Pick<Person, 'identities'>): string | null {
+export function idIn(channel: PersonalChat, { identities }: Pick<Person, 'identities'>): string | null {
   return identities.find((one) => one.channel === channel)?.id ?? null
 }
 
-/** How chats write the ids of people; a group's has a minus. */
-export const chatIdPattern = /^[0-9]{1,32}$/
+/** How chats write the ids of people; a group's has a minus. On Slack, whoever is of another workspace has its id in front. */
+export const chatIdPatterns: Record<PersonalChat, RegExp> = {
+  telegram: /^[0-9]{1,32}$/,
+  discord: /^[0-9]{1,32}$/,
+  slack: /^(T[A-Z0-9]{1,30}:)?[UW][A-Z0-9]{1,30}$/,
+}
 
 /** Names that the service itself signs with, and that stand for nobody. */
 const reserved = new Set(['system', 'whitelist', 'local', 'unknown', 'anonymous'].map(skeleton))

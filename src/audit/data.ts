@@ -123,6 +123,7 @@ export interface EventData {
   /** `told_at` is null where nobody was told. */
   expired: Ended & { told_at: number | null }
   cancelled: Ended
+  commented: About & { comment: string }
   claimed: Executed
   lapsed: Executed
   reported: Executed
@@ -147,7 +148,7 @@ export interface EventData {
   key_rotated: KeyFacts & { old_key_id: string; overlap_seconds: number }
   sign_in_linked: Pick<KeyFacts, 'key_id' | 'name' | 'role'> & { link_expires_at: number }
   sign_in_link_used: Pick<KeyFacts, 'key_id' | 'name' | 'role'>
-  person_changed: { name: string; telegram_id: string | null; discord_id: string | null }
+  person_changed: { name: string; telegram_id: string | null; discord_id: string | null; slack_id: string | null }
   session_started: SessionFacts
   session_due: SessionFacts & SessionEnd
   /** The run that ended, as it was; `session_id` is the new one. */

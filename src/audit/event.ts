@@ -12,6 +12,7 @@ import {
   type Delivery,
   type Executed,
   isAlarm,
+  personalChats,
   type Refused,
   type Resolved,
   type Subject,
@@ -36,6 +37,7 @@ export const events = {
   denied: 'A person denied.',
   expired: 'Nobody answered in time. Where `told_at` in the data is null, nobody was told, either.',
   cancelled: 'The agent withdrew it, or a restore ended it.',
+  commented: 'Whoever decided said more about it afterwards.',
   claimed: 'The agent passed the last gate, and acts.',
   lapsed: 'An approval was not claimed in time. It is no longer good.',
   reported: 'The agent said how the act went.',
@@ -349,8 +351,11 @@ function keyData({ id, person, role, expiresAt }: Key) {
   return { key_id: id, name: person, role, ...(expiresAt === null ? {} : { expires_at: expiresAt / 1000 }) }
 }
 
+type Id = string | null
+
 export function personChanged(person: Person, signature: Signature): NewEvent {
-  const data = { name: person.name, telegram_id: idIn('telegram', person), discord_id: idIn('discord', person) }
+  const [telegram_id, discord_id, slack_id] = personalChats.map((chat) => idIn(chat, person)) as [Id, Id, Id]
+  const data = { name: person.name, telegram_id, discord_id, slack_id }
   return { type: 'person_changed', ...signature, confirmationId: null, data }
 }
 

@@ -2,7 +2,8 @@
 import { realpathSync } from 'node:fs'
 import { maxExpirySeconds, maxOverlapSeconds, readKeyId } from '../access/key.js'
 import { isLoopback, mayBeOpen } from '../access/open-mode.js'
-import { chatIdPattern, problemWithName } from '../access/person.js'
+import { chatIdPatterns, problemWithName } from '../access/person.js'
+import { type PersonalChat, personalChats } from '../core/model.js'
 import { may, roles } from '../access/role.js'
 import { ConfigProblems, type GivenCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
@@ -191,22 +192,26 @@ function showKeys(
 
 function showPeople({ print }: Output, answer: PersonList, isJson: boolean): void {
   if (isJson) return print(inert(JSON.stringify(answer.people, null, 2)))
-  const rows = answer.people.map((one) => [one.name, one.telegram_id ?? '', one.discord_id ?? ''])
-  print(table(['NAME', 'TELEGRAM', 'DISCORD'], rows))
+  const rows = answer.people.map((one) => [
+    one.name,
+    one.telegram_id ?? '',
+    one.discord_id ?? '',
+    one.slack_id ?? '',
+  ])
+  print(table(['NAME', 'TELEGRAM', 'DISCORD', 'SLACK'], rows))
 }
 
-function chatsOf({ telegram, discord }: Options) {
-  return {
-    ...(telegram === undefined ? {} : { telegram_id: readChatId('telegram', telegram) }),
-    ...(discord === undefined ? {} : { discord_id: readChatId('discord', discord) }),
-  }
+function chatsOf(options: Options) {
+  const given = personalChats.filter((chat) => options[chat] !== undefined)
+  return Object.fromEntries(given.map((chat) => [`${chat}_id`, readChatId(chat, options[chat]!)]))
 }
 
 /** Null takes away what there is. */
-function readChatId(option: string, text: string | true): string | null {
+function readChatId(chat: PersonalChat, text: string | true): string | null {
   if (text === 'none') return null
-  if (typeof text === 'string' && chatIdPattern.test(text)) return text
-  throw wrong(option, "must be a person's id, 1 to 32 digits, or none to remove it; a group is nobody")
+  if (typeof text === 'string' && chatIdPatterns[chat].test(text)) return text
+  const form = chat === 'slack' ? 'as U012AB3CD' : '1 to 32 digits'
+  throw wrong(chat, `must be a person's id, ${form}, or none to remove it; a group is nobody`)
 }
 
 export function wrong(option: string, problem: string): ConfigProblems {

@@ -1,5 +1,5 @@
 // Who did something, as a value, and the text that the API, the history and the log write for it.
-import type { ChatName } from './model.js'
+import type { ChatName, PersonalChat } from './model.js'
 
 /** The parts of the service that act by themselves. */
 export type SystemPart = 'timeout' | 'outbox' | 'rules' | 'restore' | 'clock' | 'first-start' | 'sessions' | 'breaker'
@@ -13,6 +13,8 @@ export type Actor =
   | { kind: 'system'; part: SystemPart }
   /** A chat, which many may read. */
   | { kind: 'chat'; channel: ChatName; id: string }
+  /** Pressed or wrote in a chat, which knows them by this id; the settings let them decide, and nobody knows them by name. */
+  | { kind: 'user'; channel: PersonalChat; id: string }
   /** Opened a link that was made for one recipient. */
   | { kind: 'link'; recipient: Recipient }
   /** Came in open mode, and gave this name. */
@@ -28,7 +30,7 @@ export type ActorOf<K extends ActorKind> = Extract<Actor, { kind: K }>
 /** For whom a link is made. */
 export type Recipient = ActorOf<'person' | 'chat'>
 /** Who may vote and give grants. */
-export type Voter = ActorOf<'person' | 'agent' | 'local' | 'link' | 'anyone'>
+export type Voter = ActorOf<'person' | 'agent' | 'user' | 'local' | 'link' | 'anyone'>
 
 /** No verified name holds a colon, so the texts of different verified actors differ. */
 export function textOf(actor: Actor): string {
@@ -42,6 +44,7 @@ export function textOf(actor: Actor): string {
     case 'system':
       return `system:${actor.part}`
     case 'chat':
+    case 'user':
       return `${actor.channel}:${actor.id}`
     case 'link':
       return textOf(actor.recipient)
@@ -68,6 +71,8 @@ export function readActor(kind: ActorKind, text: string): Actor {
       return { kind, part: rest as SystemPart }
     case 'chat':
       return { kind, channel: text.slice(0, text.indexOf(':')) as ChatName, id: rest }
+    case 'user':
+      return { kind, channel: text.slice(0, text.indexOf(':')) as PersonalChat, id: rest }
     case 'link':
       return { kind, recipient: readActor(text.includes(':') ? 'chat' : 'person', text) }
     case 'local':
@@ -88,9 +93,10 @@ export function shareOf(actor: Actor): string {
   return isVerified(actor) ? textOf(actor) : ''
 }
 
-/** Whether it is one person, not a chat that many read. */
+/** Whether it is one person who has a name, not a chat that many read, or an id in one. */
 export function isPersonal(actor: Actor): boolean {
-  return (actor.kind === 'link' ? actor.recipient : actor).kind !== 'chat'
+  const { kind } = actor.kind === 'link' ? actor.recipient : actor
+  return kind !== 'chat' && kind !== 'user'
 }
 
 export function system(part: SystemPart): ActorOf<'system'> {

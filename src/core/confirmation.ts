@@ -45,6 +45,7 @@ export function hold(
     onBehalfOf: submission.onBehalfOf,
     terms,
     votes: [],
+    comments: [],
     toldAt: null,
     status: 'pending',
     resolution: null,

@@ -159,6 +159,7 @@ interface ConfirmationFields extends Submission {
   caution: Caution | null
   terms: Terms
   votes: Vote[]
+  comments: Comment[]
   /** When a person was first told, in a chat or the log, before it ended; null: nobody was. The deliveries say it. */
   toldAt: number | null
 }
@@ -218,8 +219,11 @@ export function isAlarm(subject: Subject): subject is Alarm {
 }
 
 /** Chats and the log tell a person that something is pending, and of alarms; a callback tells the agent how it ended. */
-export const chatNames = ['telegram', 'discord'] as const
+export const chatNames = ['telegram', 'discord', 'slack', 'ntfy'] as const
 export type ChatName = (typeof chatNames)[number]
+/** Those that say by an id of their own who presses and writes there. */
+export const personalChats = ['telegram', 'discord', 'slack'] as const
+export type PersonalChat = (typeof personalChats)[number]
 export const channelNames = [...chatNames, 'log', 'callback'] as const
 export type ChannelName = (typeof channelNames)[number]
 
@@ -235,17 +239,20 @@ export interface IdempotencyRecord {
 /**
  * One subject's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:
  * `sent`, `failed` (the channel refused for good, or was given up), `superseded` (another channel took it),
- * `dropped` (the confirmation was resolved first, or a backup was restored).
+ * `dropped` (the confirmation was resolved first, or a backup was restored). `collected` has a `nextAt` too: a person was told
+ * in one message with others, and it still gets its own.
  */
-export const deliveryStates = ['queued', 'retrying', 'sent', 'failed', 'superseded', 'dropped'] as const
+export const deliveryStates = ['queued', 'retrying', 'collected', 'sent', 'failed', 'superseded', 'dropped'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
 export interface Delivery {
   /** Of a confirmation, or of an alarm. */
   subjectId: string
   channel: ChannelName
-  /** What fares alike within the channel: the host of a callback; nothing for a chat, which is one. */
+  /** Where to: the host of a callback; in a chat somebody's own address, or '' for the chat of the settings. */
   destination: string
+  /** What for: several messages may go to one place. */
+  occasion: Occasion
   /** In whose share of the channel it is: deliveries take turns between these. */
   share: string
   version: number
@@ -253,5 +260,34 @@ export interface Delivery {
   attempts: number
   nextAt: number | null
   updatedAt: number
+  /** When somebody was told, in a message of its own or in one with others. */
+  toldAt: number | null
+  /** The message that went out, where the chat says which it is. */
+  message: MessageRef | null
+  /**
+   * Which version of the confirmation the message shows; 0: it asks something, of whoever pressed. Null: it shows the end, or
+   * does not follow.
+   */
+  shown: number | null
   error: string | null
+}
+
+/** A message in a chat, by the chat's own ids. */
+export interface MessageRef {
+  chat: string
+  id: string
+}
+
+/** The notice itself, a reminder of it, or a card that somebody asked for, once each. */
+export type Occasion = 'notice' | 'reminder' | 'last_reminder' | `asked:${string}`
+
+/** Which delivery. */
+export type DeliveryKey = Pick<Delivery, 'subjectId' | 'channel' | 'destination' | 'occasion'>
+
+/** What somebody said of a confirmation once it was decided. */
+export interface Comment {
+  by: Voter
+  text: string
+  at: number
+  via: Via
 }

@@ -53,8 +53,11 @@ export function problemWithVoter(
     return refuse('own_request', 'Nobody decides what they submitted themselves. Somebody else must.')
   }
   if (!isPersonal(by) && terms.approvals > 1) {
-    const sentence = `This needs ${terms.approvals} different people, and this link goes to a chat that many may read. Decide with a key of your own.`
-    return refuse('not_a_decider', sentence)
+    const why =
+      by.kind === 'user'
+        ? `nobody knows ${name} by name. Have your id recorded: holdpoint people set`
+        : 'this link goes to a chat that many may read. Decide with a key of your own'
+    return refuse('not_a_decider', `This needs ${terms.approvals} different people, and ${why}.`)
   }
   if (terms.deciders !== null && !terms.deciders.includes(name)) {
     return refuse(

@@ -1,5 +1,5 @@
 // A delivery: queued, and its state after a try (pure). What notices, alarms and callbacks have in common.
-import type { ChannelName, Delivery, Subject } from '../core/model.js'
+import type { ChannelName, Delivery, Occasion, Subject } from '../core/model.js'
 import type { SendOutcome } from './notifier.js'
 
 /** `skipped`: the destination was not even tried, because it is known to be down until then, or for good. */
@@ -21,9 +21,25 @@ export function queue(
   channel: ChannelName,
   destination: string,
   now: number,
+  occasion: Occasion = 'notice',
 ): Delivery {
-  const fresh = { version: 1, state: 'queued', attempts: 0, nextAt: now, updatedAt: now, error: null } as const
-  return { subjectId, channel, destination, share, ...fresh }
+  // Written out, as every submission comes by here.
+  return {
+    subjectId,
+    channel,
+    destination,
+    occasion,
+    share,
+    version: 1,
+    state: 'queued',
+    attempts: 0,
+    nextAt: now,
+    updatedAt: now,
+    toldAt: null,
+    message: null,
+    shown: null,
+    error: null,
+  }
 }
 
 /** Doubles from a second to a minute; `random` (0..1) spreads the tries over the upper half. */

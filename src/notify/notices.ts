@@ -66,21 +66,8 @@ function ask(subject: Subject, chat: ChannelName, now: number): Write {
 
 /** The log takes everything at once: the record of it is the telling. `known` is what stands there so far. */
 function tellLog(subject: Subject, known: Delivery | undefined, now: number): Part {
-  const version = (known?.version ?? 0) + 1
-  const { destination, error } = known ?? { destination: '', error: null }
-  const { id: subjectId, share } = subject
-  const record: Delivery = {
-    subjectId,
-    channel: 'log',
-    destination,
-    share,
-    version,
-    state: 'sent',
-    attempts: 1,
-    nextAt: null,
-    updatedAt: now,
-    error,
-  }
+  const record = known === undefined ? queue(subject, 'log', '', now) : { ...known, version: known.version + 1 }
+  Object.assign(record, { state: 'sent', attempts: 1, nextAt: null, updatedAt: now, toldAt: now })
   return {
     writes: [{ kind: 'delivery', expect: known?.version ?? 'absent', record }],
     events: [notified(record, subject)],
@@ -104,6 +91,7 @@ export function afterNotice(
     version: delivery.version + 1,
     attempts,
     updatedAt: now,
+    toldAt: result.kind === 'sent' ? now : delivery.toldAt,
     ...(isAlarm(subject) && toldLogAt !== null ? slowDown(progress, toldLogAt, now) : progress),
   }
   const isLog = delivery.channel === 'log'

@@ -2,7 +2,7 @@
 // A crash between sending and recording sends again: at least once, never lost.
 import { setMaxListeners } from 'node:events'
 import { type Alarm, type Clock, createAlarm } from '../clock.js'
-import type { Subject } from '../core/model.js'
+import type { DeliveryKey, Subject } from '../core/model.js'
 import { type Claimed, type Due, type Store, StoreUnavailable } from '../store/store.js'
 import type { Carrier } from './carrier.js'
 import type { DeliveryResult } from './delivery.js'
@@ -45,6 +45,11 @@ interface Place {
 }
 
 const silent: HealthLog = { info() {}, warn() {} }
+
+/** Of a delivery. */
+function nameOf({ subjectId, channel, occasion, destination }: DeliveryKey): string {
+  return `${subjectId} ${channel} ${occasion} ${destination}`
+}
 
 export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps): Outbox {
   const stopping = new AbortController()
@@ -94,7 +99,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       return undefined
     }
 
-    /** What is due and has room, by subject: a place is kept for each. */
+    /** What is due and has room: a place is kept for each. */
     async function choose(now: number): Promise<Map<string, Place>> {
       const fullDestinations = [...destinations].flatMap(([name, health]) => (isFull(health, now) ? name : []))
       const fullShares = [...shares.keys()].filter(isShareFull)
@@ -106,13 +111,13 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       const chosen = new Map<string, Place>()
       if (stopped) return chosen
       for (const one of due) {
-        if (inFlight.has(one.subjectId) || inFlight.size + chosen.size >= width) continue
+        if (inFlight.has(nameOf(one)) || inFlight.size + chosen.size >= width) continue
         const health = healthOf(one, now)
         if (isWaitedFor(one, health, now) || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
         const place = { health, due: one }
         count(place, 1)
         lastServed = one.share
-        chosen.set(one.subjectId, place)
+        chosen.set(nameOf(one), place)
       }
       return chosen
     }
@@ -121,12 +126,13 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     async function take(chosen: Map<string, Place>): Promise<void> {
       let claimed: Claimed[] = []
       try {
-        claimed = await store.deliveries.claim(name, [...chosen.keys()], leaseMs)
+        const keys = [...chosen.values()].map(({ due }) => due)
+        claimed = await store.deliveries.claim(keys, leaseMs)
       } finally {
-        const mine = new Set(claimed.map(({ subjectId }) => subjectId))
-        for (const [id, place] of chosen) if (!mine.has(id)) count(place, -1)
+        const mine = new Set(claimed.map(nameOf))
+        for (const [one, place] of chosen) if (!mine.has(one)) count(place, -1)
       }
-      for (const one of claimed) start(one, chosen.get(one.subjectId)!)
+      for (const one of claimed) start(one, chosen.get(nameOf(one))!)
     }
 
     /** When something else is due, or a destination may be tried again that is not tried now. */
@@ -177,12 +183,12 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     }
 
     function start(claimed: Claimed, place: Place): void {
-      const { subjectId } = claimed
+      const one = nameOf(claimed)
       const run = deliver(claimed, place).finally(() => {
-        inFlight.delete(subjectId)
+        inFlight.delete(one)
         lookAgain(place)
       })
-      inFlight.set(subjectId, run)
+      inFlight.set(one, run)
     }
 
     /** What has no room ahead is looked at when it has; else any end may make room for something. */
@@ -257,18 +263,20 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     /** If the database does not take it, the lease ends with its time, or with the next opening. */
     async function release(claimed: Claimed): Promise<void> {
       await orLater(async () => {
-        await store.deliveries.release(name, [claimed])
+        await store.deliveries.release([claimed])
         return undefined
       })
     }
 
     /** The message is out (or not): that must be recorded, however long the database takes, or it would go out again. */
-    async function record({ subjectId, version }: Claimed, known: Subject, result: DeliveryResult): Promise<void> {
+    async function record(claimed: Claimed, known: Subject, result: DeliveryResult): Promise<void> {
+      const { subjectId, version } = claimed
+      const wanted = nameOf(claimed)
       await persist(async () => {
         // What was sent was sent, however the subject stands by now; of what was not, that decides.
         const subject = result.kind === 'sent' ? known : await findSubject(subjectId)
         const all = await store.deliveries.of(subjectId)
-        const delivery = all.find((one) => one.channel === name)
+        const delivery = all.find((one) => nameOf(one) === wanted)
         if (subject === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
         if (delivery.version !== version && (result.kind !== 'sent' || delivery.state === 'sent')) return 'settled'

@@ -543,6 +543,7 @@ export const person = z
     name: z.string(),
     telegram_id: z.string().nullable(),
     discord_id: z.string().nullable(),
+    slack_id: z.string().nullable(),
     created_at: epoch,
     created_at_iso: isoTime,
   })

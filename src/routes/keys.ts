@@ -64,10 +64,11 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
     },
     async (request, reply) => {
       const { body, caller } = request
-      const { name, role, expires_in_seconds, telegram_id: telegram, discord_id: discord } = body
-      if (telegram !== undefined || discord !== undefined) await assertIsVerified(request)
+      const { name, role, expires_in_seconds } = body
+      const chatIds = chatIdsIn(body)
+      if (Object.values(chatIds).some((id) => id !== undefined)) await assertIsVerified(request)
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
-      const asked = { name, role, expiresInMs, chatIds: { telegram, discord } }
+      const asked = { name, role, expiresInMs, chatIds }
       const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
       return reply.code(201).send({ ...keyView(key, service.now(), neverUsed), key: secret })
     },
@@ -179,8 +180,8 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
     async (request) => {
       const { params, body, caller } = request
       await assertIsVerified(request)
-      const chatIds = { telegram: body?.telegram_id, discord: body?.discord_id }
-      const { person } = granted(await people.setPerson({ name: params.name, chatIds }, byOf(caller)))
+      const asked = { name: params.name, chatIds: chatIdsIn(body ?? {}) }
+      const { person } = granted(await people.setPerson(asked, byOf(caller)))
       return personView(person)
     },
   )
@@ -213,12 +214,19 @@ function keyView(key: Key, now: number, uses: ReadonlyMap<string, number>) {
   }
 }
 
+type ChatId = string | null | undefined
+
+function chatIdsIn(body: { telegram_id?: ChatId; discord_id?: ChatId; slack_id?: ChatId }) {
+  return { telegram: body.telegram_id, discord: body.discord_id, slack: body.slack_id }
+}
+
 function personView(person: Person) {
   const { name, createdAt } = person
   return {
     name,
     telegram_id: idIn('telegram', person),
     discord_id: idIn('discord', person),
+    slack_id: idIn('slack', person),
     created_at: createdAt / 1000,
     created_at_iso: iso(createdAt),
   }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
 import { maxExpirySeconds, maxOverlapSeconds } from '../access/key.js'
-import { chatIdPattern, nameForm, nameRule, problemWithName } from '../access/person.js'
+import { chatIdPatterns, nameForm, nameRule, problemWithName } from '../access/person.js'
 import { roles } from '../access/role.js'
 import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
@@ -408,21 +408,32 @@ const ownerName = required('name')
   })
   .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })
 
-const chatId = (field: string) => {
+const digitId = (field: string, pattern: RegExp) => {
   // A group's id has a minus, and a group is nobody. A number may have more digits than it can hold.
   const error = `Field '${field}' must be a person's id, a text of 1 to 32 digits, or null`
-  const text = z.string().meta({ pattern: chatIdPattern.source })
+  const text = z.string().meta({ pattern: pattern.source })
   const number = z.number().refine(Number.isSafeInteger, error)
   return z
     .union([text, number.meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER })], { error })
     .transform(String)
-    .pipe(z.string().regex(chatIdPattern, error))
+    .pipe(z.string().regex(pattern, error))
     .nullable()
     .optional()
     .meta({ description: 'Best sent as text: a number is refused where it has more digits than it can hold.' })
 }
 
-const personFields = { telegram_id: chatId('telegram_id'), discord_id: chatId('discord_id') }
+const slackId = z
+  .string()
+  .regex(chatIdPatterns.slack, "Field 'slack_id' must be a member's id as U012AB3CD, or null")
+  .nullable()
+  .optional()
+  .meta({ description: 'Of somebody from another workspace with the id of that in front: T012AB3CD:U012AB3CD.' })
+
+const personFields = {
+  telegram_id: digitId('telegram_id', chatIdPatterns.telegram),
+  discord_id: digitId('discord_id', chatIdPatterns.discord),
+  slack_id: slackId,
+}
 
 export const role = z
   .enum(roles, { error: `Field 'role' must be one of ${roles.join(', ')}` })

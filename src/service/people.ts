@@ -8,7 +8,7 @@ import { holderActor, type KeyHolder, may, type Role } from '../access/role.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import type { Actor } from '../core/actor.js'
-import { type ChatName, chatNames, type Via } from '../core/model.js'
+import { type PersonalChat, personalChats, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/skeleton.js'
 import { type Reference, StoreUnavailable, type Write } from '../store/store.js'
@@ -17,7 +17,7 @@ import { type Authority, type Desk, type Proposal, settle } from './settle.js'
 /** Somebody, and their ids in chats: null for none; what is left out stays as it is. */
 export interface NewPerson {
   name: string
-  chatIds?: Partial<Record<ChatName, string | null | undefined>>
+  chatIds?: Partial<Record<PersonalChat, string | null | undefined>>
 }
 
 export interface NewKey extends NewPerson {
@@ -231,7 +231,7 @@ export function createPeople(
         return { answer: refuse('name_taken', `The chat id belongs to '${other.name}'; one person has one.`) }
       }
     }
-    const isChanged = chatNames.some((channel) => idIn(channel, { identities }) !== idIn(channel, standing ?? nobody))
+    const isChanged = personalChats.some((channel) => idIn(channel, { identities }) !== idIn(channel, standing ?? nobody))
     if (standing !== undefined && !isChanged) return { person: standing, writes: [], events: [] }
     const version = (standing?.version ?? 0) + 1
     const person: Person = { name, version, identities, createdAt: standing?.createdAt ?? now }
@@ -287,7 +287,7 @@ const nobody: Pick<Person, 'identities'> = { identities: [] }
 
 /** Those they have from now on: one in each chat. */
 function identitiesOf({ chatIds = {} }: NewPerson, standing: Pick<Person, 'identities'> = nobody): ChatIdentity[] {
-  return chatNames.flatMap((channel) => {
+  return personalChats.flatMap((channel) => {
     const asked = chatIds[channel]
     const id = asked === undefined ? idIn(channel, standing) : asked
     return id === null ? [] : [{ channel, id }]

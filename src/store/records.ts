@@ -1,5 +1,6 @@
 // What is kept, described once for each record: see table.ts. A new column of a record has its line here, and one where the
 // record is made from its row. An actor is the text that the API shows, and its kind, where it is read back as a value.
+import type { Button } from '../access/button.js'
 import type { Key, KeyUse } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
@@ -14,6 +15,7 @@ import { skeleton } from '../core/skeleton.js'
 import {
   type Alarm,
   type Approved,
+  type Comment,
   type Confirmation,
   defaultTerms,
   type Delivery,
@@ -33,9 +35,9 @@ import type { Grant } from '../whitelist/grant.js'
 import { changing, describe, fixed, found, type SqlValue } from './table.js'
 
 /** When somebody was told first. What went out when it was over told nobody. */
-export const toldAt = `(SELECT min(updated_at) FROM deliveries
-  WHERE confirmation_id = confirmations.id AND channel <> 'callback' AND state = 'sent'
-    AND updated_at < confirmations.deadline AND updated_at <= coalesce(confirmations.resolved_at, updated_at))`
+export const toldAt = `(SELECT min(told_at) FROM deliveries
+  WHERE confirmation_id = confirmations.id AND told_at < confirmations.deadline
+    AND told_at <= coalesce(confirmations.resolved_at, told_at))`
 
 export const confirmations = describe<Confirmation>()({
   name: 'confirmations',
@@ -60,6 +62,7 @@ export const confirmations = describe<Confirmation>()({
     // Nearly all have the default ones, and no votes: these are not worth recording.
     terms: fixed((c) => (c.terms === defaultTerms ? null : JSON.stringify(c.terms))),
     votes: changing((c) => (c.votes.length === 0 ? null : JSON.stringify(c.votes))),
+    comments: changing((c) => (c.comments.length === 0 ? null : JSON.stringify(c.comments))),
     version: changing((c) => c.version),
     due_at: changing(dueAt),
     status: changing((c) => c.status),
@@ -96,6 +99,7 @@ export const confirmations = describe<Confirmation>()({
     onBehalfOf: row.on_behalf_of,
     terms: row.terms === null ? defaultTerms : toTerms(row.terms),
     votes: row.votes === null ? [] : (JSON.parse(row.votes) as Vote[]),
+    comments: row.comments === null ? [] : (JSON.parse(row.comments) as Comment[]),
     toldAt: row.told_at,
     ...toState(row),
   }),
@@ -160,18 +164,23 @@ function toTerms(text: string): Terms {
 
 export const deliveries = describe<Delivery>()({
   name: 'deliveries',
-  key: ['confirmation_id', 'channel'],
+  key: ['confirmation_id', 'channel', 'destination', 'occasion'],
   columns: {
     // Or the id of an alarm.
     confirmation_id: fixed((d) => d.subjectId),
     channel: fixed((d) => d.channel),
     destination: fixed((d) => d.destination),
+    occasion: fixed((d) => d.occasion),
     share: fixed((d) => d.share),
     version: changing((d) => d.version),
     state: changing((d) => d.state),
     attempts: changing((d) => d.attempts),
     next_at: changing((d) => d.nextAt),
     updated_at: changing((d) => d.updatedAt),
+    told_at: changing((d) => d.toldAt),
+    chat: changing((d) => d.message?.chat ?? null),
+    message: changing((d) => d.message?.id ?? null),
+    shown: changing((d) => d.shown),
     error: changing((d) => d.error),
     // Whatever is written of it ends its lease.
     leased_until: changing((): number | null => null),
@@ -180,12 +189,16 @@ export const deliveries = describe<Delivery>()({
     subjectId: row.confirmation_id,
     channel: row.channel,
     destination: row.destination,
+    occasion: row.occasion,
     share: row.share,
     version: row.version,
     state: row.state,
     attempts: row.attempts,
     nextAt: row.next_at,
     updatedAt: row.updated_at,
+    toldAt: row.told_at,
+    message: row.chat === null || row.message === null ? null : { chat: row.chat, id: row.message },
+    shown: row.shown,
     error: row.error,
   }),
 })
@@ -389,6 +402,34 @@ export const links = describe<Link>()({
     channel: row.channel,
     createdAt: row.created_at,
     usedAt: row.used_at,
+  }),
+})
+
+/** Only ever added and removed. */
+export const buttons = describe<Button>()({
+  name: 'buttons',
+  key: ['hash'],
+  columns: {
+    hash: fixed((b) => b.hash),
+    confirmation_id: fixed((b) => b.of.subjectId),
+    channel: fixed((b) => b.of.channel),
+    destination: fixed((b) => b.of.destination),
+    occasion: fixed((b) => b.of.occasion),
+    verb: fixed((b) => b.verb),
+    presser: fixed((b) => b.presser),
+    created_at: fixed((b) => b.createdAt),
+  },
+  toRecord: (row) => ({
+    hash: row.hash,
+    of: {
+      subjectId: row.confirmation_id,
+      channel: row.channel,
+      destination: row.destination,
+      occasion: row.occasion,
+    },
+    verb: row.verb,
+    presser: row.presser,
+    createdAt: row.created_at,
   }),
 })
 

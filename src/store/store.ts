@@ -1,5 +1,6 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
 import type { Key, KeyUse } from '../access/key.js'
+import type { Button } from '../access/button.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
 import type { AuditEvent, NewEvent, RecordedEvent } from '../audit/event.js'
@@ -10,7 +11,9 @@ import type {
   ChannelName,
   Confirmation,
   Delivery,
+  DeliveryKey,
   IdempotencyRecord,
+  MessageRef,
   Refused,
   Resolved,
   Status,
@@ -170,7 +173,7 @@ export interface Page<T> {
 }
 
 /** A delivery whose time has come, how long its subject lives (an alarm: for ever), and whether the log was told of it. */
-export interface Due extends Pick<Delivery, 'subjectId' | 'destination' | 'share'> {
+export interface Due extends DeliveryKey, Pick<Delivery, 'share' | 'state'> {
   createdAt: number
   deadline: number | null
   isInLog: boolean
@@ -186,7 +189,7 @@ export interface Turn {
 }
 
 /** A delivery that was leased, and the version by which the lease is known. */
-export type Claimed = Pick<Delivery, 'subjectId' | 'version'>
+export type Claimed = DeliveryKey & Pick<Delivery, 'version'>
 
 /** Which events. Action, requester and session are those of the confirmation an event is about, if it is about one. */
 export interface EventFilter {
@@ -251,6 +254,8 @@ export interface Store {
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
   keyUses: KeyUses
   links: { get(hash: string): Promise<Link | undefined> }
+  buttons: Buttons
+  inbox: Inbox
   signInLinks: { get(hash: string): Promise<SignInLink | undefined> }
   signIns: SignIns
   quotas: {
@@ -423,13 +428,21 @@ export interface Deliveries {
    */
   due(channel: ChannelName, now: number, limit: number, turn: Turn): Promise<Due[]>
   /**
-   * Leases those of these subjects' deliveries that are due and not leased, and answers with them. Atomic: of two who
-   * want the same, one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the
-   * database is opened. It changes nothing that is decided, so there is no event, and followers are not told.
+   * Leases those of these deliveries that are due and not leased, and answers with them. Atomic: of two who want the same,
+   * one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the database is
+   * opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
-  claim(channel: ChannelName, subjectIds: string[], leaseMs: number): Promise<Claimed[]>
+  claim(keys: DeliveryKey[], leaseMs: number): Promise<Claimed[]>
   /** Ends leases of which no use was made, so that others need not wait for their end. */
-  release(channel: ChannelName, claimed: Claimed[]): Promise<void>
+  release(claimed: Claimed[]): Promise<void>
+  /** Whose message this is. */
+  ofMessage(channel: ChannelName, message: MessageRef): Promise<Delivery | undefined>
+  /** Those whose message may have to change, after this one, in the order of their keys. */
+  followed(channel: ChannelName, after: DeliveryKey | null, limit: number): Promise<Delivery[]>
+  /**
+   * Notes what a message shows, as `shown` says; with its end its buttons are gone. Likewise there is no event. Atomic.
+   */
+  note(key: DeliveryKey, shown: number | null): Promise<void>
   /** When the channel's next delivery is due, or its lease over, after `time`. */
   nextDue(channel: ChannelName, time: number): Promise<number | undefined>
   /** How many messages and callbacks are still to be sent. */
@@ -442,6 +455,18 @@ export interface KeyUses {
   list(): Promise<KeyUse[]>
   /** Atomic. Of two that are noted of one key, the later stays, whichever comes first. */
   note(uses: KeyUse[]): Promise<void>
+}
+
+/** The same holds for buttons, and for how far what a chat sends was taken in. */
+export interface Buttons {
+  get(hash: string): Promise<Button | undefined>
+  add(buttons: Button[]): Promise<void>
+}
+
+export interface Inbox {
+  /** Null: nothing was. */
+  cursor(channel: ChannelName): Promise<string | null>
+  note(channel: ChannelName, cursor: string): Promise<void>
 }
 
 /** The same holds for these. */

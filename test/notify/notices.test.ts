@@ -20,12 +20,16 @@ function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0):
     subjectId: 'id-0001',
     channel,
     destination: '',
+    occasion: 'notice',
     share: '',
     version: 1,
     state,
     attempts,
     nextAt,
     updatedAt: t0,
+    toldAt: state === 'sent' ? t0 : null,
+    message: null,
+    shown: null,
     error: null,
   }
 }

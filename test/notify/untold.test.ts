@@ -151,9 +151,9 @@ t.test('a message that arrives when it is over told nobody', async (t) => {
       ...store,
       deliveries: {
         ...store.deliveries,
-        claim(channel, ...args) {
-          if (channel === 'log' && isStuck) throw new StoreUnavailable('stuck')
-          return store.deliveries.claim(channel, ...args)
+        claim(keys, ...args) {
+          if (keys.some(({ channel }) => channel === 'log') && isStuck) throw new StoreUnavailable('stuck')
+          return store.deliveries.claim(keys, ...args)
         },
       },
     }),

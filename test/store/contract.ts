@@ -6,9 +6,11 @@ import type { ChatIdentity, Person } from '../../src/access/person.js'
 import { granted } from '../../src/audit/event.js'
 import { asOf, claim, hold, report, resolve } from '../../src/core/confirmation.js'
 import {
+  type ChannelName,
   type Confirmation,
   defaultTerms,
   type Delivery,
+  type DeliveryKey,
   type Outcome,
   type Pending,
   type Terms,
@@ -58,15 +60,22 @@ const delivery = (subjectId: string, fields: Partial<Delivery> = {}): Delivery =
   subjectId,
   channel: 'telegram',
   destination: '',
+  occasion: 'notice',
   share: '',
   version: 1,
   state: 'queued',
   attempts: 0,
   nextAt: 1000,
   updatedAt: 1000,
+  toldAt: null,
+  message: null,
+  shown: null,
   error: null,
   ...fields,
 })
+
+const keys = (channel: ChannelName, ...subjectIds: string[]): DeliveryKey[] =>
+  subjectIds.map((subjectId) => ({ subjectId, channel, destination: '', occasion: 'notice' }))
 
 const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   id,
@@ -839,7 +848,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const log = delivery(id, { channel: 'log', share: 'bot', version: 2, state: 'sent', nextAt: null })
     await store.commit(change({ kind: 'delivery', expect: 1, record: log }))
     t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: true }])
-    t.match(await store.deliveries.claim('telegram', [id], 500), [{ subjectId: id, version: 2 }])
+    t.match(await store.deliveries.claim(keys('telegram', id), 500), [{ subjectId: id, version: 2 }])
   })
 
   t.test('a delivery of nothing that is there is never due', async (t) => {
@@ -861,9 +870,9 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const told: Commits[] = []
     store.follow((commits) => told.push(commits))
     const claims = await Promise.all([
-      store.deliveries.claim('telegram', ['c1', 'c2', 'c3', 'nothing'], 500),
-      store.deliveries.claim('telegram', ['c1', 'c2'], 500),
-      store.deliveries.claim('discord', ['c1'], 500),
+      store.deliveries.claim(keys('telegram', 'c1', 'c2', 'c3', 'nothing'), 500),
+      store.deliveries.claim(keys('telegram', 'c1', 'c2'), 500),
+      store.deliveries.claim(keys('discord', 'c1'), 500),
     ])
     t.same(claims, [
       [
@@ -885,12 +894,12 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await due(), ['c1'], 'what was written is leased no more')
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 3 }])
-    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 2 }])
+    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), [{ subjectId: 'c2', version: 3 }])
+    await store.deliveries.release(keys('telegram', 'c2').map((one) => ({ ...one, version: 2 })))
     t.same(await due(), ['c1'], 'who had an earlier lease ends none')
-    await store.deliveries.release('telegram', [{ subjectId: 'c2', version: 3 }])
+    await store.deliveries.release(keys('telegram', 'c2').map((one) => ({ ...one, version: 3 })))
     t.same(await due(), ['c2', 'c1'], 'nor what was given back')
-    t.same(await store.deliveries.claim('telegram', ['c2'], 500), [{ subjectId: 'c2', version: 4 }])
+    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), [{ subjectId: 'c2', version: 4 }])
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(await again.deliveries.due('telegram', time, 10, turn()), [{ subjectId: 'c2' }, {}], 'nobody else is there')
@@ -948,7 +957,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids(Array.from({ length: count }, (_, n) => host(n))), [])
     const others = Array.from({ length: count - 1 }, (_, n) => host(n))
     t.same(await ids(others), [`many-${count - 1}`])
-    await store.deliveries.claim('callback', ['few-last'], 60_000_000_000_000)
+    await store.deliveries.claim(keys('callback', 'few-last'), 60_000_000_000_000)
     t.same((await ids([host(0)]))[0], 'many-1', 'what is leased is not due')
   })
 

@@ -1,5 +1,5 @@
 // Reading deliveries: a subject's, and what a channel has to do.
-import type { ChannelName } from '../../core/model.js'
+import type { ChannelName, DeliveryKey, MessageRef } from '../../core/model.js'
 import { deliveries as table } from '../records.js'
 import type { Deliveries, Due, Turn } from '../store.js'
 import type { SqlValue } from '../table.js'
@@ -11,14 +11,14 @@ const maxDestinations = 256
 
 type DueRow = Omit<Due, 'isInLog'> & { isInLog: number; nextAt: number }
 
-function toDue({ subjectId, destination, share, createdAt, deadline, isInLog }: DueRow): Due {
-  return { subjectId, destination, share, createdAt, deadline, isInLog: isInLog === 1 }
+function toDue({ nextAt: _, isInLog, ...due }: DueRow): Due {
+  return { ...due, isInLog: isInLog === 1 }
 }
 
-export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release'> {
+export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release' | 'note'> {
   // Alarms are few: they are looked for only where there is no confirmation.
   const due = (index: string, condition: string) =>
-    db.prepare(`SELECT confirmation_id AS subjectId, destination, deliveries.share, next_at AS nextAt,
+    db.prepare(`SELECT confirmation_id AS subjectId, channel, destination, occasion, state, deliveries.share, next_at AS nextAt,
         coalesce(created_at, (SELECT created_at FROM alarms WHERE alarms.id = confirmation_id)) AS createdAt,
         deadline, EXISTS (SELECT 1 FROM deliveries AS log WHERE log.confirmation_id = deliveries.confirmation_id
           AND log.channel = 'log' AND log.state = 'sent') AS isInLog
@@ -28,6 +28,16 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
       ORDER BY next_at LIMIT @limit`)
   const sql = {
     of: db.prepare(`SELECT ${table.columns()} FROM deliveries WHERE confirmation_id = ?`).raw(),
+    ofMessage: db
+      .prepare(`SELECT ${table.columns()} FROM deliveries WHERE channel = ? AND chat = ? AND message = ? LIMIT 1`)
+      .raw(),
+    followed: db
+      .prepare(
+        `SELECT ${table.columns()} FROM deliveries INDEXED BY deliveries_followed
+        WHERE channel = ? AND shown IS NOT NULL AND (confirmation_id, destination, occasion) > (?, ?, ?)
+        ORDER BY confirmation_id, destination, occasion LIMIT ?`,
+      )
+      .raw(),
     firstShare: db
       .prepare(`SELECT min(share) FROM deliveries INDEXED BY deliveries_turn WHERE channel = ? AND next_at IS NOT NULL`)
       .pluck(),
@@ -85,6 +95,15 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
 
   return {
     of: read((id: string) => (sql.of.all(id) as SqlValue[][]).map((row) => table.read(row))),
+    ofMessage: read((channel: ChannelName, { chat, id }: MessageRef) => {
+      const row = sql.ofMessage.get(channel, chat, id) as SqlValue[] | undefined
+      return row && table.read(row)
+    }),
+    followed: read((channel: ChannelName, after: DeliveryKey | null, limit: number) => {
+      const { subjectId, destination, occasion } = after ?? { subjectId: '', destination: '', occasion: '' }
+      const rows = sql.followed.all(channel, subjectId, destination, occasion, limit) as SqlValue[][]
+      return rows.map((row) => table.read(row))
+    }),
     due: read((channel: ChannelName, now: number, limit: number, { after, fullShares, fullDestinations }: Turn) => {
       const full = new Set(fullDestinations)
       const except = JSON.stringify(fullDestinations)

@@ -630,4 +630,64 @@ export const migrations: readonly Migration[] = [
     PRIMARY KEY (piece, n)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Several messages of a confirmation may go through one channel: to other places, and for other reasons. Each is followed
+  -- until it shows how that ended.
+  CREATE TABLE deliveries_2 (
+    confirmation_id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    occasion TEXT NOT NULL,
+    share TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    state TEXT NOT NULL
+      CHECK (state IN ('queued', 'retrying', 'collected', 'sent', 'failed', 'superseded', 'dropped')),
+    attempts INTEGER NOT NULL,
+    next_at INTEGER,
+    updated_at INTEGER NOT NULL,
+    told_at INTEGER,
+    chat TEXT,
+    message TEXT,
+    -- Which version of the confirmation the message shows; 0: it asks something. NULL: it has not to change any more.
+    shown INTEGER,
+    leased_until INTEGER,
+    error TEXT,
+    PRIMARY KEY (confirmation_id, channel, destination, occasion),
+    CHECK ((state IN ('queued', 'retrying', 'collected')) = (next_at IS NOT NULL)),
+    CHECK ((chat IS NULL) = (message IS NULL))
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO deliveries_2
+  SELECT confirmation_id, channel, destination, 'notice', share, version, state, attempts, next_at, updated_at,
+    CASE WHEN state = 'sent' AND channel <> 'callback' THEN updated_at END, NULL, NULL, NULL, leased_until, error
+  FROM deliveries;
+  DROP TABLE deliveries;
+  ALTER TABLE deliveries_2 RENAME TO deliveries;
+  CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
+  CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
+  CREATE INDEX deliveries_turn ON deliveries (channel, share, next_at, destination, leased_until)
+    WHERE next_at IS NOT NULL;
+  CREATE INDEX deliveries_to ON deliveries (channel, share, destination, next_at, leased_until)
+    WHERE next_at IS NOT NULL AND destination <> '';
+  CREATE INDEX deliveries_message ON deliveries (channel, chat, message) WHERE message IS NOT NULL;
+  CREATE INDEX deliveries_followed ON deliveries (channel) WHERE shown IS NOT NULL;
+
+  -- Of what a press sends only the hash is kept.
+  CREATE TABLE buttons (
+    hash TEXT NOT NULL PRIMARY KEY,
+    confirmation_id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    occasion TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    presser TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX buttons_of ON buttons (confirmation_id, channel, destination, occasion);
+
+  -- How far what a chat sends was taken in.
+  CREATE TABLE inbox (channel TEXT NOT NULL PRIMARY KEY, cursor TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- What was said once it was decided: JSON; NULL is nothing.
+  ALTER TABLE confirmations ADD COLUMN comments TEXT;
+  `,
 ]

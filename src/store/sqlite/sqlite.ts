@@ -1,14 +1,16 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import { systemClock } from '../../clock.js'
 import type { Key, KeyUse } from '../../access/key.js'
+import type { Button } from '../../access/button.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
 import type { AuditEvent } from '../../audit/event.js'
 import type { Actor } from '../../core/actor.js'
-import type { Alarm } from '../../core/model.js'
+import type { Alarm, ChannelName, DeliveryKey } from '../../core/model.js'
 import type { Quota, RateLimit } from '../../policy/window.js'
 import {
   alarms,
+  buttons,
   events,
   idempotency,
   idempotencyOwner,
@@ -48,7 +50,7 @@ import { countSlots, readUsage } from './quotas.js'
 import { anyConfirmation, anyGrant, type AssertKnown, read, readNow, toError } from './reading.js'
 import { createSessionCache, type SessionCache } from './session-cache.js'
 import { packCounting, readSessions, type ResetRow, sessionName, standingSize, unpackStanding } from './sessions.js'
-import type { Job, PackedChange, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
+import type { Job, PackedChange, PackedKey, PackedOutcome, PackedRequirement, PackedWrite, Task } from './writer.js'
 import { onThread, type OpenWriting } from './writing.js'
 
 /** Sent before the turn of the event loop is over: enough to be worth a message to the writer, few enough not to keep it waiting. */
@@ -91,7 +93,7 @@ export function openSqliteStore(
     hadKeys,
     release,
   } = openDatabase(path, (db) => prepare(db, assertKnown, known), now())
-  const { grants, deliveries, sessions, listKeyUses, signIn, ...nouns } = reading
+  const { grants, deliveries, sessions, listKeyUses, signIn, button, cursor, ...nouns } = reading
   const writer = openWriting(file, settlePackets, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
@@ -281,12 +283,29 @@ export function openSqliteStore(
 
     deliveries: {
       ...deliveries,
-      async claim(channel, subjectIds, leaseMs) {
-        const rows = await run(['claim', channel, leaseMs, subjectIds])
-        return rows.map(([subjectId, version]) => ({ subjectId, version }) as Claimed)
+      async claim(keys, leaseMs) {
+        const rows = (await run(['claim', leaseMs, keys.map(packKey)])) as [place: number, version: number][]
+        return rows.map(([place, version]): Claimed => ({ ...keys[place]!, version }))
       },
-      async release(channel, claimed) {
-        await run(['release', channel, claimed.map(({ subjectId, version }) => [subjectId, version])])
+      async release(claimed) {
+        await run(['release', claimed.map((one): [...PackedKey, number] => [...packKey(one), one.version])])
+      },
+      async note(key, shown) {
+        await run(['show', shown, packKey(key)])
+      },
+    },
+
+    buttons: {
+      get: async (hash) => button(hash),
+      async add(all) {
+        await run(['buttons', all.map(buttons.insertValues)])
+      },
+    },
+
+    inbox: {
+      cursor,
+      async note(channel, upTo) {
+        await run(['inbox', channel, upTo])
       },
     },
 
@@ -368,6 +387,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
   const link = one<Link, Link>(links)
   const signInLink = one<SignInLink, SignInLink>(signInLinks)
   const usageOf = readUsage(db)
+  const cursor = db.prepare('SELECT cursor FROM inbox WHERE channel = ?').pluck()
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   const sent = one(idempotency)
   return {
@@ -384,6 +404,8 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
     links: { get: async (hash: string) => link(hash) },
     signInLinks: { get: async (hash: string) => signInLink(hash) },
     signIn: one<SignIn, SignIn>(signIns),
+    button: one<Button, Button>(buttons),
+    cursor: read((channel: ChannelName) => (cursor.get(channel) as string | undefined) ?? null),
     quotas: {
       peek: read((quota: string, now: number, limit: RateLimit) => usageOf(quota, now, limit).quota),
       count: read(countSlots(db)),
@@ -457,6 +479,10 @@ function everyOf(numbers: number[], from: number, size: number): number[] {
   const some: number[] = []
   for (let index = from; index < numbers.length; index += size) some.push(numbers[index]!)
   return some
+}
+
+function packKey({ subjectId, channel, destination, occasion }: DeliveryKey): PackedKey {
+  return [subjectId, channel, destination, occasion]
 }
 
 function pack(change: Change): PackedChange {

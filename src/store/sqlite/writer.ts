@@ -8,7 +8,7 @@ import { Outage, watchPlace } from './place.js'
 import { readUsage, takeSlots, type Usage } from './quotas.js'
 import { countRuns, packStanding, type PackedCounting, type ResetRow } from './sessions.js'
 import type { ChatIdentity } from '../../access/person.js'
-import { addedOnly, events, keyUses, signIns, tables } from '../records.js'
+import { addedOnly, buttons, deliveries, events, keyUses, signIns, tables } from '../records.js'
 import type { SqlValue } from '../table.js'
 
 type Kind = keyof typeof tables
@@ -34,6 +34,9 @@ export type PackedRequirement =
   | ['counted', requester: string, sessionKey: string, messages: number, submissions: number]
   | ['not_suspended' | 'not_waiting', requester: string, sessionKey: string]
 
+/** Of a delivery. */
+export type PackedKey = [subjectId: string, channel: string, destination: string, occasion: string]
+
 export type Job = PackedChange | Task
 
 export interface PackedChange {
@@ -45,8 +48,11 @@ export interface PackedChange {
 /** What is written beside the history. `rows` of its outcome are what it answers with. */
 export type Task =
   | ['probe']
-  | ['claim', channel: string, leaseMs: number, subjectIds: string[]]
-  | ['release', channel: string, leases: [subjectId: string, version: number][]]
+  | ['claim', leaseMs: number, deliveries: PackedKey[]]
+  | ['release', leases: [...PackedKey, version: number][]]
+  | ['show', shown: number | null, PackedKey]
+  | ['buttons', values: SqlValue[][]]
+  | ['inbox', channel: string, cursor: string]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
   | ['key_uses', values: SqlValue[][]]
@@ -123,14 +129,16 @@ export function openWriter(file: string): Writer {
     useGrant: db.prepare('UPDATE grants SET uses = uses + ? WHERE id = ?'),
     claim: db
       .prepare(
-        `UPDATE deliveries SET leased_until = @until, version = version + 1
-        WHERE confirmation_id = @id AND channel = @channel AND next_at <= @now AND coalesce(leased_until, 0) <= @now
-        RETURNING confirmation_id, version`,
+        `UPDATE deliveries SET leased_until = ?, version = version + 1
+        WHERE ${deliveries.whereKey} AND next_at <= ? AND coalesce(leased_until, 0) <= ?
+        RETURNING version`,
       )
-      .raw(),
-    release: db.prepare(
-      'UPDATE deliveries SET leased_until = NULL WHERE confirmation_id = ? AND channel = ? AND version = ?',
-    ),
+      .pluck(),
+    release: db.prepare(`UPDATE deliveries SET leased_until = NULL WHERE ${deliveries.whereKey} AND version = ?`),
+    show: db.prepare(`UPDATE deliveries SET shown = ? WHERE ${deliveries.whereKey} AND shown IS NOT NULL`),
+    insertButton: db.prepare(buttons.insert),
+    removeButtons: db.prepare(`DELETE FROM buttons WHERE ${deliveries.whereKey}`),
+    noteInbox: db.prepare('INSERT INTO inbox VALUES (?, ?) ON CONFLICT DO UPDATE SET cursor = excluded.cursor'),
     signIn: db.prepare(signIns.insert),
     signOut: db.prepare('DELETE FROM sign_ins WHERE place_hash = ?'),
     removeEnded: db.prepare('DELETE FROM sign_ins WHERE ends_at <= ?'),
@@ -280,11 +288,22 @@ export function openWriter(file: string): Writer {
         sql.probe.run()
         return { rows: [] }
       case 'claim': {
-        const [, channel, leaseMs, ids] = task
-        return { rows: ids.flatMap((id) => sql.claim.all({ channel, id, now, until: now + leaseMs }) as SqlValue[][]) }
+        const [, leaseMs, keys] = task
+        const versions = keys.map((key) => sql.claim.get(now + leaseMs, ...key, now, now) as number | undefined)
+        return { rows: versions.flatMap((version, place) => (version === undefined ? [] : [[place, version]])) }
       }
       case 'release':
-        for (const [id, version] of task[2]) sql.release.run(id, task[1], version)
+        for (const lease of task[1]) sql.release.run(...lease)
+        return { rows: [] }
+      case 'show':
+        sql.show.run(task[1], ...task[2])
+        if (task[1] === null) sql.removeButtons.run(...task[2])
+        return { rows: [] }
+      case 'buttons':
+        for (const values of task[1]) sql.insertButton.run(values)
+        return { rows: [] }
+      case 'inbox':
+        sql.noteInbox.run(task[1], task[2])
         return { rows: [] }
       case 'sign_in': {
         const [, values, place, keyId, most] = task
