@@ -1,7 +1,10 @@
 // What each setting may be, and what it becomes: in zod, once.
 import { z } from 'zod'
+import { chatIdPatterns } from '../access/person.js'
+import type { PersonalChat } from '../core/model.js'
 import { problemWithAllowedHost } from '../notify/address.js'
 import { problemWithSecret } from '../notify/signature.js'
+import { problemWithTarget } from '../policy/telling.js'
 import { type Key, logLevels, type settings } from './settings.js'
 
 const whole = (min: number, max: number, error = `must be a whole number from ${min} to ${max}`) => {
@@ -21,7 +24,9 @@ const text = z
 /** Several, separated by commas or spaces, or as a list in the file. */
 const listOf = (problemWith: (item: string) => string | null) =>
   z
-    .union([z.string(), z.array(z.string())], { error: 'must be text, or a list of texts' })
+    .union([z.string(), z.int().transform(String), z.array(z.union([z.string(), z.int().transform(String)]))], {
+      error: 'must be text, or a list of texts; put long numbers in quotes',
+    })
     .transform((value) => (typeof value === 'string' ? value.split(/[\s,]+/) : value).filter((item) => item !== ''))
     .superRefine((items, context) => {
       if (items.length === 0) context.addIssue({ code: 'custom', message: 'must not be empty' })
@@ -37,6 +42,11 @@ const httpUrl = text
 function isTop(url: string): boolean {
   return URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`
 }
+
+/** By which a chat knows people; no names, which are anybody's to choose. */
+const allowedUsers = (chat: PersonalChat, form: string) =>
+  listOf((id) => (chatIdPatterns[chat].test(id) ? null : `must be ids of people, ${form}, separated by commas`))
+const channelId = text.refine((value) => /^\d+$/.test(value), 'must be a channel id (digits)')
 
 const portOrOff = 'must be a port from 0 to 65535, or off'
 
@@ -65,13 +75,33 @@ export const schemas = {
   reportTimeout: whole(1, 31_536_000),
   logLevel: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
   notifyTimeout: whole(1, 120),
+  notify: listOf(problemWithTarget),
+  notifyRate: whole(1, 1000),
   telegramBotToken: text,
   telegramHomeChannel: text,
+  telegramAllowedUsers: allowedUsers('telegram', '1 to 32 digits each'),
+  telegramMode: z.union([z.enum(['polling', 'webhook', 'off']), z.literal(false).transform(() => 'off' as const)], {
+    error: 'must be polling, webhook or off',
+  }),
+  telegramWebhookSecret: text.refine(
+    (value) => /^[A-Za-z0-9_-]{16,256}$/.test(value),
+    'must be 16 to 256 letters, digits, _ and -',
+  ),
   telegramApiBase: httpUrl,
   discordBotToken: text,
-  discordHomeChannel: text.refine((value) => /^\d+$/.test(value), 'must be a channel id (digits)'),
+  discordHomeChannel: channelId,
   discordWebhookUrl: httpUrl,
+  discordAllowedUsers: allowedUsers('discord', '1 to 32 digits each'),
+  discordPublicKey: text.refine((value) => /^[0-9a-f]{64}$/i.test(value), 'must be 64 hexadecimal digits'),
   discordApiBase: httpUrl,
+  slackBotToken: text,
+  slackAppToken: text,
+  slackChannel: text.refine((value) => /^[CGD][A-Z0-9]{1,30}$/.test(value), 'must be a channel id, as C012AB3CD'),
+  slackAllowedUsers: allowedUsers('slack', 'as U012AB3CD'),
+  slackApiBase: httpUrl,
+  ntfyTopic: text.refine((value) => /^[-_A-Za-z0-9]{1,64}$/.test(value), 'must be 1 to 64 letters, digits, _ and -'),
+  ntfyUrl: httpUrl,
+  ntfyToken: text,
   callbackAllow: listOf(problemWithAllowedHost),
   callbackSecret: listOf(problemWithSecret),
 } as const satisfies Record<Key, z.ZodType>

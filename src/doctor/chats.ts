@@ -14,9 +14,11 @@ export interface SeenChat {
 
 export async function askChats({ settings, config }: ReadSettings, timeoutMs: number): Promise<SeenChat[]> {
   const isWrong = (chat: string) => settings.some((one) => one.isWrong && one.name.startsWith(`${chat}_`))
-  const { telegramApiBase = '', discordApiBase = '', notifyTimeout = timeoutMs / 1000 } = config
+  const { telegramApiBase = '', discordApiBase = '', slackApiBase = '', ntfyUrl = '' } = config
+  const { telegramMode = 'off', notifyTimeout = timeoutMs / 1000 } = config
+  const bases = { telegramApiBase, discordApiBase, slackApiBase, ntfyUrl, telegramMode }
   const timeout = Math.min(notifyTimeout, timeoutMs / 1000)
-  const { telegram, discord } = chatSettings({ ...config, telegramApiBase, discordApiBase, notifyTimeout: timeout })
+  const { telegram, discord } = chatSettings({ ...config, ...bases, notifyTimeout: timeout })
   const stop = new AbortController().signal
   return Promise.all([
     see('telegram', isWrong('telegram'), telegram && (() => probeTelegram(telegram, stop))),

@@ -18,7 +18,16 @@ import {
   whyNotApprove,
 } from './notifier.js'
 
-export type DiscordSettings = ({ botToken: string; channelId: string; apiBase: string } | { webhookUrl: string }) & {
+export type DiscordSettings = (
+  | {
+      botToken: string
+      channelId: string
+      apiBase: string
+      /** By which what is sent to /chat/discord is known to come from Discord; null: presses come through the Gateway. */
+      publicKey: string | null
+    }
+  | { webhookUrl: string }
+) & {
   /** How long an answer may take. */
   timeoutMs: number
 }

@@ -23,6 +23,8 @@ export interface TelegramSettings {
   apiBase: string
   /** How long an answer may take. */
   timeoutMs: number
+  /** How presses and words come in: asked for, or sent to this URL with this secret; null: not at all. */
+  hearing: 'polling' | { url: string; secret: string } | null
 }
 
 // The whole text may have 4096 characters after entities; what is fixed, with ids, commands and a link, stays below 1110.
