@@ -153,6 +153,7 @@ export interface ConfirmationFilter {
 }
 
 export interface ConfirmationBrief {
+  version: number
   requester: string
   share: string
   sessionKey: string

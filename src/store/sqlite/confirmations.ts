@@ -115,7 +115,7 @@ function prepare(db: Database.Database) {
   const byDue = (condition: string) => byTime('due_at', columns, 'FROM confirmations', condition)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
-    brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
+    brief: db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
     atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
     pendingBriefly: byDeadline(table.columns(briefly)),

@@ -648,7 +648,7 @@ export const migrations: readonly Migration[] = [
     told_at INTEGER,
     chat TEXT,
     message TEXT,
-    -- Which version of the confirmation the message shows; 0: it asks something. NULL: it has not to change any more.
+    -- Which version of the confirmation the message shows; below 0: it also asks something. NULL: it has not to change any more.
     shown INTEGER,
     leased_until INTEGER,
     error TEXT,
