@@ -655,6 +655,7 @@ export const extraFields = {
   window_seconds: z.number(),
   retry_after_seconds: z.int().meta({ description: 'As in `Retry-After`.' }),
   requesters: z.array(z.string()),
+  ids: z.array(z.string()),
   open_limit: z.int().meta({ description: 'How many the requester may have open.' }),
 }
 

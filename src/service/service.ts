@@ -31,6 +31,7 @@ import { createRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { keepEnded } from './setback.js'
 import type { Authority } from './settle.js'
+import { createShortId } from './short-id.js'
 import { createSignIns, type SignIns } from './sign-ins.js'
 import { type Asked, createSubmit, type SubmitDeps, type Submitted } from './submit.js'
 import { createSweep } from './sweep.js'
@@ -94,6 +95,8 @@ export interface Service {
   find(id: string, caller: Caller): Promise<Found | Refusal>
   /** The same in turn with others, for callers that come in masses. */
   findInTurn(id: string, caller: Caller): Promise<Found | Refusal>
+  /** By the end of its id, six characters or more: one of the last week's. */
+  findByShortId(text: string, caller: Caller): Promise<Found | Refusal>
   /** Resolves when it is resolved, or there is no reason to wait on. Answers about how many bytes there will be to read. */
   wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number>
   /** Resolves when it is another than this version, or there is no reason to wait on. */
@@ -217,6 +220,7 @@ export function createService(deps: ServiceDeps): Service {
     },
 
     ...read,
+    ...createShortId({ store, clock, find: read.find }),
     ...createWaitingList({ store, clock, watch, read }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
     lastSeq: () => store.events.lastSeq(),
