@@ -104,6 +104,7 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
 }
 
 interface BriefRow {
+  version: number
   requester: string
   share: string
   sessionKey: string
