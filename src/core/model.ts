@@ -280,7 +280,7 @@ export interface MessageRef {
 
 /**
  * The notice itself, a reminder of it, or a card that somebody asked for, once each: `asked:show:NAME`, and with the question
- * whether they mean it `asked:approve:ID:NAME`.
+ * whether they mean it `asked:approve:ID:NAME`, the id percent-encoded.
  */
 export type Occasion = 'notice' | 'reminder' | 'last_reminder' | `asked:${string}`
 
