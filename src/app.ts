@@ -22,14 +22,10 @@ import { createCallback } from './notify/callback.js'
 import { createCards } from './notify/cards.js'
 import { carryAll, carryCallbacks } from './notify/carrier.js'
 import type { Chat } from './notify/chat.js'
-import { chatSettings } from './notify/chat-settings.js'
-import { createDiscord } from './notify/discord.js'
+import { createChats } from './notify/chats.js'
 import { createFollower } from './notify/follower.js'
 import { announceInLog } from './notify/log-channel.js'
-import { createNtfy } from './notify/ntfy.js'
 import { createOutbox } from './notify/outbox.js'
-import { createSlack } from './notify/slack.js'
-import { createTelegram } from './notify/telegram.js'
 import { type NameCommand, plainCommand } from './program.js'
 import { type Api, beginAnswers, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { limitAnswers } from './routes/answer-room.js'
@@ -75,6 +71,8 @@ export interface Deps {
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance?: () => string
   rules?: LoadedRules | null
+  /** Others than those of the settings. */
+  chats?: Chat[]
   timeZone?: string
   /** How whoever runs it calls the program. */
   nameCommand?: NameCommand
@@ -104,7 +102,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
   const { chance = () => randomBytes(48).toString('hex'), nameCommand = plainCommand } = deps
   const { newSessionId = createIds(), timeZone = systemTimeZone() } = deps
-  const chats = configuredChats(config)
+  const { chats = createChats(config, version) } = deps
   const { problemWith: problemWithCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
   const read = async (id: string) => {
@@ -335,17 +333,6 @@ function howToResume(requester: string, key: string, nameCommand: NameCommand) {
     command: nameCommand(`sessions ${words}`),
     request: `POST /sessions/${encodeURIComponent(key)}/resume${query}`,
   }
-}
-
-/** In the order in which they are tried. */
-function configuredChats(config: Config): Chat[] {
-  const { telegram, discord, slack, ntfy } = chatSettings(config)
-  return [
-    ...(telegram === null ? [] : [createTelegram(telegram)]),
-    ...(discord === null ? [] : [createDiscord(discord, version)]),
-    ...(slack === null ? [] : [createSlack(slack)]),
-    ...(ntfy === null ? [] : [createNtfy(ntfy)]),
-  ]
 }
 
 /** A callback must be signed, so without a secret there is none. */
