@@ -265,8 +265,8 @@ export interface Delivery {
   /** The message that went out, where the chat says which it is. */
   message: MessageRef | null
   /**
-   * Which version of the confirmation the message shows; 0: it asks something, of whoever pressed. Null: it shows the end, or
-   * does not follow.
+   * Which version of the confirmation the message shows; below 0: it also asks something, of whoever pressed. Null: it shows the
+   * end, or does not follow.
    */
   shown: number | null
   error: string | null
@@ -278,7 +278,10 @@ export interface MessageRef {
   id: string
 }
 
-/** The notice itself, a reminder of it, or a card that somebody asked for, once each. */
+/**
+ * The notice itself, a reminder of it, or a card that somebody asked for, once each: `asked:show:NAME`, and with the question
+ * whether they mean it `asked:approve:ID:NAME`.
+ */
 export type Occasion = 'notice' | 'reminder' | 'last_reminder' | `asked:${string}`
 
 /** Which delivery. */
