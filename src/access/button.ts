@@ -3,9 +3,9 @@ import type { DeliveryKey } from '../core/model.js'
 
 /**
  * `approve` and `session` ask once more: then `yes` and `yes_session` approve, the latter what follows in the session, too, and
- * `back` asks no more. `why` is the form in which a denial is given its reason.
+ * `back` asks no more.
  */
-export const verbs = ['approve', 'session', 'yes', 'yes_session', 'back', 'deny', 'why'] as const
+export const verbs = ['approve', 'session', 'yes', 'yes_session', 'back', 'deny'] as const
 export type ButtonVerb = (typeof verbs)[number]
 
 export interface Button {

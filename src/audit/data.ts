@@ -124,6 +124,7 @@ export interface EventData {
   expired: Ended & { told_at: number | null }
   cancelled: Ended
   commented: About & { comment: string }
+  asked_for: About
   claimed: Executed
   lapsed: Executed
   reported: Executed

@@ -8,6 +8,7 @@ import { raw } from '../core/json.js'
 import { sayCaution } from '../core/caution.js'
 import {
   type Alarm,
+  type Comment,
   type Confirmation,
   type Delivery,
   type Executed,
@@ -38,6 +39,7 @@ export const events = {
   expired: 'Nobody answered in time. Where `told_at` in the data is null, nobody was told, either.',
   cancelled: 'The agent withdrew it, or a restore ended it.',
   commented: 'Whoever decided said more about it afterwards.',
+  asked_for: 'Somebody asked for it in a chat, and is shown it there.',
   claimed: 'The agent passed the last gate, and acts.',
   lapsed: 'An approval was not claimed in time. It is no longer good.',
   reported: 'The agent said how the act went.',
@@ -152,6 +154,15 @@ export function voted(confirmation: Confirmation, { verdict, by, via, reason, co
   }
   const data = { action, digest, verdict, ...(reason === null ? {} : { reason }), ...tally }
   return { type: 'voted', ...common, data }
+}
+
+export function commented({ id, action, digest }: Confirmation, { by, at, via, text }: Comment): NewEvent {
+  return { type: 'commented', at, actor: by, via, confirmationId: id, data: { action, digest, comment: text } }
+}
+
+/** Somebody asked a chat for a card of it. */
+export function askedFor({ id, action, digest }: Confirmation, signature: Signature): NewEvent {
+  return { type: 'asked_for', ...signature, confirmationId: id, data: { action, digest } }
 }
 
 export function autoApproved(confirmation: Resolved, grantId: string, at: number): NewEvent {

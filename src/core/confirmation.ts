@@ -3,6 +3,7 @@
 import { type Actor, system, textOf } from './actor.js'
 import { digestOf } from './digest.js'
 import {
+  type Comment,
   type Approved,
   type Confirmation,
   defaultTerms,
@@ -102,6 +103,27 @@ export function alreadyResolved({ id, status, resolution: { by, at } }: Resolved
     resolved_by: resolvedBy,
     resolved_at: at / 1000,
   })
+}
+
+/** How much is said afterwards, of any one. */
+const maxComments = 20
+
+/** What somebody who voted says of it once it is decided. Said again, it is said already: null. */
+export function addComment(confirmation: Confirmation, comment: Comment): Resolved | Refusal | null {
+  const current = asOf(confirmation, comment.at)
+  const name = textOf(comment.by)
+  if (current.status === 'pending') {
+    return no(current, 'not_a_decider', `Confirmation ${current.id} is not decided yet. Decide it, then say why.`)
+  }
+  if (!current.votes.some(({ by }) => textOf(by) === name)) {
+    return no(current, 'not_a_decider', `Only those who decided say why, and ${name} did not.`)
+  }
+  const { comments } = current
+  if (comments.some(({ by, text }) => textOf(by) === name && text === comment.text)) return null
+  if (comments.length >= maxComments) {
+    return no(current, 'not_a_decider', `There are ${maxComments} comments on this already, which is the most.`)
+  }
+  return { ...current, version: current.version + 1, comments: [...comments, comment] }
 }
 
 /** The last gate before acting: passes once, for what was approved and nothing else. `reportMs` is the time to act. */

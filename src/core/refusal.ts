@@ -33,6 +33,7 @@ export const refusalCodes = [
   'session_suspended',
   'circuit_open',
   'ambiguous_session',
+  'ambiguous_id',
   'high_risk',
   'no_session',
   'no_requester',

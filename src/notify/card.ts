@@ -74,7 +74,7 @@ export interface View {
   /** As of now. */
   confirmation: Confirmation
   /** Why it is sent, where it is not the first that is heard of it. */
-  reminder: 'reminder' | 'last_reminder' | 'escalation' | null
+  reminder: 'reminder' | 'last_reminder' | null
   /** Somebody wants to approve and is asked once more; `by` is what the chat knows them by. */
   asking: { verb: 'approve' | 'session'; by: string } | null
   /** What makes a button: what a press of it sends. Null: the chat has no buttons now. */
@@ -267,7 +267,6 @@ const titles: Record<Confirmation['status'], string> = {
 const reminders: Record<NonNullable<View['reminder']>, string> = {
   reminder: '🔔 Still waiting: confirmation needed',
   last_reminder: '⏰ About to expire: confirmation needed',
-  escalation: '🔔 Nobody has answered: confirmation needed',
 }
 
 function titleOf({ confirmation: { status }, reminder }: View): string {
@@ -278,7 +277,7 @@ function titleOf({ confirmation: { status }, reminder }: View): string {
 function questionOf({ action, digest }: Confirmation, asking: NonNullable<View['asking']>, dialect: Dialect): string {
   const what = dialect.adapt(cut(visibleLine(action), 80))
   const whole = asking.verb === 'session' ? ', and whatever follows of it in this session' : ''
-  return `Approve ${what}${whole}, digest ${digest.slice(0, 8)}?`
+  return `Approve ${what}${whole}, digest ${digest.slice(0, 8)}? Only ${dialect.adapt(cut(visibleLine(asking.by), 80))} can say yes.`
 }
 
 function toneOf({ status }: Resolved): Tone {

@@ -43,8 +43,8 @@ export interface Chat {
   /** Whether one person alone reads what is sent there; '' is the place of the settings. */
   isPrivate(place: string): boolean
   /**
-   * Sends a card to a place: '' is the place of the settings; another is a person's own id, or the chat that a command came
-   * from. `name` is the same whenever the same message is tried again, and no other's: where the chat can, it drops the second.
+   * Sends a card to a place: '' is the place of the settings, another is somebody's own id: between them and the bot alone.
+   * `name` is the same whenever the same message is tried again, and no other's: where the chat can, it drops the second.
    * `stop` calls the attempt off.
    */
   send(card: Card, place: string, name: string, stop: AbortSignal): Promise<SendOutcome>
@@ -107,6 +107,8 @@ export interface Ears {
   /** How far was heard, as the chat counts; null: nothing yet. Noted by `heard` once all before it is handled. */
   cursor(): Promise<string | null>
   heard(cursor: string): Promise<void>
+  /** What can be written to the bot, as menus list it: the name without the slash. */
+  commands: readonly { name: string; help: string }[]
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   clock: { now(): number; wake(at: number, run: () => void): () => void }
   random(): number
@@ -136,10 +138,13 @@ export interface Words {
   place: string
   /** Between the writer and the bot alone. */
   isPrivate: boolean
+  /** In the place of the settings. */
+  isHome: boolean
   text: string
   /** The message of ours that it is a reply to. */
   replyTo: MessageRef | null
-  message: MessageRef
-  /** The same whenever this is heard again. */
+  /** Null where the chat does not say. */
+  message: MessageRef | null
+  /** The same whenever this is heard again, and no other's. */
   name: string
 }

@@ -81,6 +81,10 @@ const vote = z
   })
   .meta({ id: 'Vote', description: "One person's word on a confirmation." })
 
+const comment = z
+  .object({ by: z.string(), text: z.string(), at: epoch, at_iso: isoTime, via: z.string() })
+  .meta({ id: 'Comment', description: 'What somebody who decided said of it afterwards.' })
+
 const voting = {
   approvals_needed: z.int().meta({ description: 'How many different people must approve.' }),
   approvals_given: z.int(),
@@ -195,6 +199,7 @@ export const confirmation = z
     rule: z.string().meta({ description: 'The rule that governs it.' }),
     digest_required: z.boolean().meta({ description: 'Whether it is claimed only with its digest.' }),
     ...voting,
+    comments: z.array(comment),
     told_at: epoch
       .nullable()
       .meta({ description: 'When a person was first told of it; null: nobody was, before it ended.' }),
@@ -255,6 +260,7 @@ export const confirmation = z
             remember: null,
           },
         ],
+        comments: [],
         told_at: 1767225601,
         told_at_iso: '2026-01-01T00:00:01.000Z',
         execution: 'unclaimed',
@@ -655,6 +661,7 @@ export const extraFields = {
   window_seconds: z.number(),
   retry_after_seconds: z.int().meta({ description: 'As in `Retry-After`.' }),
   requesters: z.array(z.string()),
+  ids: z.array(z.string()),
   open_limit: z.int().meta({ description: 'How many the requester may have open.' }),
 }
 

@@ -145,6 +145,25 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
     },
   )
 
+  app.get(
+    '/short-ids/:short_id',
+    {
+      config: { needs: 'read' },
+      schema: {
+        operationId: 'findByShortId',
+        tag: 'confirmations',
+        summary: 'Read a confirmation of the last week by the end of its id',
+        description:
+          'What people type: six characters or more, since the beginnings of ids are a clock. It only reads: to decide, show ' +
+          'what was found, and name it by its whole id.',
+        params: requests.shortIdParams,
+        response: { 200: answers.found },
+        problems: ['ambiguous_id'],
+      },
+    },
+    async ({ params, caller }) => foundView(granted(await service.findByShortId(params.short_id, caller))),
+  )
+
   app.post(
     '/confirm/:id/approve',
     {

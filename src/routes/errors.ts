@@ -47,6 +47,7 @@ type Extra =
   | 'retry_after_seconds'
   | 'open_limit'
   | 'requesters'
+  | 'ids'
 
 interface ProblemRow {
   status: number
@@ -188,6 +189,12 @@ export const problems = {
     meaning:
       'Several requesters have a session with this key; say whose with `?requester=`. `requesters` has the first 20.',
     extra: ['requesters'],
+  },
+  ambiguous_id: {
+    status: 409,
+    title: 'Ambiguous id',
+    meaning: 'Several requests of the last week have an id with this end; say more of it. `ids` has the last 10.',
+    extra: ['ids'],
   },
   name_taken: {
     status: 409,

@@ -509,6 +509,10 @@ export const nameParams = z.object({ name: ownerName })
 
 export const idParams = z.object({ id: z.string() })
 
+export const shortIdParams = z.object({
+  short_id: z.string().meta({ description: 'The last six characters of the id or more, or the whole id.' }),
+})
+
 const once = (field: string) => z.string(`Query parameter '${field}' must be given once`)
 
 /** 1..500, default 50; out of range is clamped, no number means 50. */

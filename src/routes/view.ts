@@ -5,7 +5,7 @@ import { isVerified, textOf } from '../core/actor.js'
 import { asResolved } from '../core/confirmation.js'
 import { sayCaution } from '../core/caution.js'
 import { raw } from '../core/json.js'
-import type { Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
+import type { Comment, Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { SeenSession, WholeSession } from '../service/sessions.js'
@@ -50,6 +50,7 @@ export function confirmationView(confirmation: Confirmation) {
     approvals_needed: confirmation.terms.approvals,
     approvals_given: approvalsGiven(confirmation),
     votes: confirmation.votes.map(voteView),
+    comments: confirmation.comments.map(commentView),
     told_at: seconds(confirmation.toldAt),
     told_at_iso: iso(confirmation.toldAt),
     execution: execution?.state ?? null,
@@ -255,6 +256,10 @@ export function decisionView(confirmation: Confirmation) {
     approvals_given: approvalsGiven(confirmation),
     votes: votes.map(voteView),
   }
+}
+
+function commentView({ by, text, at, via }: Comment) {
+  return { by: textOf(by), text, at: at / 1000, at_iso: iso(at), via }
 }
 
 function voteView({ verdict, by, at, via, reason, comment, remember }: Vote) {

@@ -4,14 +4,16 @@ import type { OpenMode } from '../access/open-mode.js'
 import { actorOf, type Caller, isOwn, mayRead } from '../access/role.js'
 import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
-import { type Actor, isVerified, unknownActor } from '../core/actor.js'
-import { asOf, claim, report, resolve } from '../core/confirmation.js'
+import type { Clock } from '../clock.js'
+import { type Actor, isVerified, unknownActor, type Voter } from '../core/actor.js'
+import { addComment, asOf, claim, report, resolve } from '../core/confirmation.js'
 import { actFingerprint } from '../core/digest.js'
 import { canonical } from '../core/json.js'
-import type { Confirmation, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
+import type { Confirmation, DeliveryKey, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { castVote } from '../core/vote.js'
 import { bytesOfText } from '../core/weight.js'
+import { queue } from '../notify/delivery.js'
 import type { Change } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import { charge } from './disk-share.js'
@@ -34,6 +36,7 @@ import {
 
 export interface DecideDeps {
   desk: Desk
+  clock: Clock
   present: Present
   grants: Grants
   breaker: CircuitBreaker
@@ -103,7 +106,7 @@ interface Deed {
 }
 
 export function createDecide(deps: DecideDeps) {
-  const { desk, present, grants, breaker, hide, openMode, approvalMs, reportMs } = deps
+  const { desk, clock, present, grants, breaker, hide, openMode, approvalMs, reportMs } = deps
   const { store } = desk
 
   function change<T>(
@@ -141,6 +144,33 @@ export function createDecide(deps: DecideDeps) {
       proposal.change.writes.push({ kind: 'link', expect: link.version, record })
       return proposal
     })
+  }
+
+  /** What somebody who decided it says afterwards. It changes nothing of what stands. */
+  function comment(id: string, text: string, by: Voter, via: Via): Promise<Decided | Refusal> {
+    return change<Decided>(id, null, (found, now) => {
+      const said = { by, text, at: now, via }
+      const confirmation = addComment(found, said)
+      if (confirmation === null) return { answer: { confirmation: found, grant: null } }
+      if (isRefusal(confirmation)) return { answer: confirmation }
+      const change = replaceInTime(found, confirmation, audit.commented(confirmation, said), now)
+      return { change, answer: { confirmation, grant: null } }
+    })
+  }
+
+  /** A card of it, for somebody who asks for one in a chat: once for each occasion. */
+  async function askFor(key: DeliveryKey, by: Actor, via: Via): Promise<Decided | Refusal> {
+    const found = await store.confirmations.get(key.subjectId)
+    if (found === undefined) return unknown(key.subjectId)
+    const now = clock.now()
+    const { channel, destination, occasion } = key
+    const record = queue(found, channel, destination, now, occasion)
+    // Asked again, as an update may be that was heard twice, it is on its way already.
+    await store.commit({
+      writes: [{ kind: 'delivery', expect: 'absent', record }],
+      events: [audit.askedFor(found, { actor: by, at: now, via })],
+    })
+    return { confirmation: found, grant: null }
   }
 
   async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Proposal<Decided>> {
@@ -282,7 +312,7 @@ export function createDecide(deps: DecideDeps) {
     })
   }
 
-  return { decide, decideByLink, cancel, claim: claimOnce, report: reportOnce }
+  return { decide, decideByLink, comment, askFor, cancel, claim: claimOnce, report: reportOnce }
 }
 
 /** The texts that a requester adds count as written by it. */

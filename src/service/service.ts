@@ -7,7 +7,7 @@ import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Actor, Recipient, Voter } from '../core/actor.js'
-import type { ChannelName, Confirmation, Via } from '../core/model.js'
+import type { ChannelName, Confirmation, DeliveryKey, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { raise } from '../notify/notices.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
@@ -18,6 +18,7 @@ import type { Grant } from '../whitelist/grant.js'
 import { type Budget, createBudget } from './budget.js'
 import { type Act, type Acted, createDecide, type Decided, type DecideDeps, type Decision } from './decide.js'
 import { createBreaker } from './breaker.js'
+import { type Buttons, createButtons } from './buttons.js'
 import { type Collector, createCollector } from './collect.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
@@ -31,6 +32,7 @@ import { createRuns } from './runs.js'
 import { createSessions, type Sessions } from './sessions.js'
 import { keepEnded } from './setback.js'
 import type { Authority } from './settle.js'
+import { createShortId } from './short-id.js'
 import { createSignIns, type SignIns } from './sign-ins.js'
 import { type Asked, createSubmit, type SubmitDeps, type Submitted } from './submit.js'
 import { createSweep } from './sweep.js'
@@ -81,6 +83,10 @@ export interface Service {
   decide(id: string, decision: Decision): Promise<Decided | Refusal>
   /** The same by a link, which is spent with it. */
   decideByLink(link: Link, decision: Decision): Promise<Decided | Refusal>
+  /** What somebody who decided it says afterwards. */
+  comment(id: string, text: string, by: Voter, via: Via): Promise<Decided | Refusal>
+  /** A card of it, for somebody who asks for one in a chat: once for each occasion. */
+  askFor(key: DeliveryKey, by: Actor, via: Via): Promise<Decided | Refusal>
   /** Adds a whitelist entry, or sets the terms of the one that stands; `created` tells which. */
   grant(asked: GrantRequest, via: Via): Promise<{ grant: Grant; created: boolean } | Refusal>
   revoke(id: string, by: Voter, authority: Authority, via: Via): Promise<{ grant: Grant } | Refusal>
@@ -94,6 +100,8 @@ export interface Service {
   find(id: string, caller: Caller): Promise<Found | Refusal>
   /** The same in turn with others, for callers that come in masses. */
   findInTurn(id: string, caller: Caller): Promise<Found | Refusal>
+  /** By the end of its id, six characters or more: one of the last week's. */
+  findByShortId(text: string, caller: Caller): Promise<Found | Refusal>
   /** Resolves when it is resolved, or there is no reason to wait on. Answers about how many bytes there will be to read. */
   wait(id: string, ms: number, caller: Caller, whenGone: WhenGone): Promise<number>
   /** Resolves when it is another than this version, or there is no reason to wait on. */
@@ -121,6 +129,9 @@ export interface Service {
   /** The token of a new link, once its hash is on disk. */
   makeLink(confirmation: Confirmation, recipient: Recipient, channel: ChannelName): Promise<string>
   findLink(token: string): Promise<Link | undefined>
+  /** The buttons of a message that is to go out, and the one that was pressed. */
+  newButtons: Buttons['newButtons']
+  findButton: Buttons['findButton']
   signIns: SignIns
   /**
    * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it
@@ -217,6 +228,7 @@ export function createService(deps: ServiceDeps): Service {
     },
 
     ...read,
+    ...createShortId({ store, clock, find: read.find }),
     ...createWaitingList({ store, clock, watch, read }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
     lastSeq: () => store.events.lastSeq(),
@@ -225,6 +237,7 @@ export function createService(deps: ServiceDeps): Service {
     lastUses: keyUses.read,
     openMode,
     ...createLinks(store, clock, chance),
+    ...createButtons(store, clock, chance),
     signIns: createSignIns(desk, clock, chance, people, keyUses.note),
     async recordRefusal(refusal, { id, actor, via }, about, who) {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null

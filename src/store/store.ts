@@ -153,6 +153,7 @@ export interface ConfirmationFilter {
 }
 
 export interface ConfirmationBrief {
+  version: number
   requester: string
   share: string
   sessionKey: string
@@ -277,6 +278,11 @@ export interface Store {
 
 export interface Confirmations {
   get(id: string): Promise<Confirmation | undefined>
+  /**
+   * The ids with this end, six characters or more, of those created from `since` on: at most so many, the latest first. With
+   * a requester, of that one's alone. What was created two weeks later may be missed.
+   */
+  idsEndingIn(end: string, since: number, requester: string | null, limit: number): Promise<string[]>
   /** As much of it as a waiter must know: small, however large the confirmation is. */
   brief(id: string): Promise<ConfirmationBrief | undefined>
   /**

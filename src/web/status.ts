@@ -55,12 +55,13 @@ export function outcome(confirmation: Confirmation): Markup | null {
   return html`<div class="outcome ${confirmation.status}">${verdict(confirmation)}</div>`
 }
 
-function verdict({ status, resolution, votes }: Resolved): Markup {
+function verdict({ status, resolution, votes, comments }: Resolved): Markup {
   return html`<p class="verdict">
       <span class="mark" aria-hidden="true">${marks[status]}</span> <b>${statusWords[status]}</b>
     </p>
     <p>${sentences[status](resolution, votes)}</p>
-    ${reasonLine(resolution.reason)}`
+    ${reasonLine(resolution.reason)}
+    ${comments.map(({ by, text }) => html`<p>${actorName(by)} said afterwards: ${written(text)}</p>`)}`
 }
 
 function reasonLine(reason: string | null): Markup | null {

@@ -1,11 +1,7 @@
 // What the played chat services share: a server on loopback that answers by their rules, unless a test scripts a fault.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-
-/** What ends them: a tap test, or whoever plays a chat without one. */
-export interface Teardown {
-  teardown(run: () => unknown): void
-}
+import type { Test } from 'tap'
 
 export interface Call {
   method: string
@@ -44,7 +40,10 @@ export interface ChatServer {
   failAlways(fault: Fault | null): void
 }
 
-export async function startChatServer(t: Teardown, answer: (call: Call) => Reply): Promise<ChatServer> {
+/** Who ends what was started: a test, or whoever plays a chat for something else. */
+export type Owner = Pick<Test, 'teardown'>
+
+export async function startChatServer(t: Owner, answer: (call: Call) => Reply): Promise<ChatServer> {
   const calls: Call[] = []
   const scripted: Fault[] = []
   let standing: Fault | null = null

@@ -46,6 +46,7 @@ const matrix: Record<string, Route> = {
   'GET /confirm': { roles: reading, answers: 200 },
   'GET /confirm/{id}': { roles: reading, answers: 404 },
   'GET /confirm/{id}/events': { roles: reading, answers: 404 },
+  'GET /short-ids/{short_id}': { roles: reading, answers: 404 },
   'GET /openapi.yaml': { roles: reading, answers: 200 },
   'POST /confirm/{id}/approve': { roles: deciding, answers: 404 },
   'POST /confirm/{id}/deny': { roles: deciding, answers: 404 },

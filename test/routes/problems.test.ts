@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { problemsOf } from '../../src/routes/openapi.js'
-import { type Answer, build, type Built, giveKeys } from '../support.js'
+import { type Answer, build, type Built, counter, giveKeys } from '../support.js'
 
 const rules = `rules:
   - { action: explained, reason_required: true }
@@ -19,7 +19,9 @@ const rules = `rules:
 
 /** An open service with rules, on which one thing is asked for, approved or claimed in a line. */
 async function prepared(t: Test) {
-  const built = await build(t, { rules, config: { floodLimit: 0, diskLimit: 1 } })
+  const next = counter()
+  const newId = () => `${next()}-alike-at-end`
+  const built = await build(t, { rules, newId, config: { floodLimit: 0, diskLimit: 1 } })
   const held = async (fields: object = {}): Promise<string> => {
     const { status, body } = await built.submit({ action: 'plain', session_key: 's', ...fields })
     if (status !== 202) throw new Error(body.error)
@@ -135,6 +137,13 @@ const provocations: Record<string, Record<string, Provocation>> = {
   },
   'GET /confirm': { invalid_cursor: cursor('/confirm') },
   'GET /confirm/{id}': { not_found: ({ call }) => call('GET', '/confirm/nothing') },
+  'GET /short-ids/{short_id}': {
+    not_found: ({ call }) => call('GET', '/short-ids/nothing'),
+    async ambiguous_id({ held, call }) {
+      for (const n of [1, 2]) await held({ details: { n } })
+      return call('GET', '/short-ids/at-end')
+    },
+  },
   'POST /confirm/{id}/approve': {
     ...deciding('approve'),
     typing_required: async ({ held, post }) => post(await held({ action: 'typed' }), 'approve'),

@@ -70,6 +70,8 @@ CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NUL
 CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
     WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
 
+CREATE INDEX confirmations_id_end ON confirmations (created_at / 604800000, substr(id, -6));
+
 CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
 
 CREATE INDEX confirmations_requester ON confirmations (requester, created_at);

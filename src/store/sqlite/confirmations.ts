@@ -10,6 +10,9 @@ import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from 
 /** What was pending, and is no more. */
 const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
 
+/** As the index on the ends of ids counts them. */
+const weekMs = 604_800_000
+
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
   const placesOf = findPlaces(db)
@@ -29,6 +32,15 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     get: read((id: string) => {
       assertKnown(id)
       return first(sql.get.get(id))
+    }),
+
+    idsEndingIn: read((end: string, since: number, requester: string | null, limit: number) => {
+      assertKnown(anyConfirmation)
+      // A week that begins at any time lies in two of the index, and what is ahead of the clock perhaps in a third.
+      const first = Math.floor(since / weekMs)
+      return [first + 2, first + 1, first]
+        .flatMap((week) => sql.endingIn.all({ end, since, week, requester, limit }) as string[])
+        .slice(0, limit)
     }),
 
     brief: read((id: string) => {
@@ -92,6 +104,7 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
 }
 
 interface BriefRow {
+  version: number
   requester: string
   share: string
   sessionKey: string
@@ -115,7 +128,16 @@ function prepare(db: Database.Database) {
   const byDue = (condition: string) => byTime('due_at', columns, 'FROM confirmations', condition)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
-    brief: db.prepare(`SELECT requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
+    endingIn: db
+      .prepare(
+        `SELECT id FROM confirmations INDEXED BY confirmations_id_end
+        WHERE created_at / ${weekMs} = @week AND substr(id, -6) = substr(@end, -6)
+          AND substr(id, -length(@end)) = @end AND created_at >= @since AND (@requester IS NULL OR requester = @requester)
+        ORDER BY arrival DESC LIMIT @limit`,
+      )
+      .pluck(),
+    brief:
+      db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
     atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
     pendingBriefly: byDeadline(table.columns(briefly)),

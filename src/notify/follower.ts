@@ -1,0 +1,241 @@
+// Messages follow the state: whatever changes a confirmation, each message about it is edited until it shows how that ended.
+// What is to be edited is known from the store alone, so a restart goes on; of two states of one message the last wins.
+import type { Alarm as Timer, Clock } from '../clock.js'
+import { createAlarm } from '../clock.js'
+import { type ChatName, chatNames, type Confirmation, type Delivery, type DeliveryKey } from '../core/model.js'
+import { type Store, StoreUnavailable } from '../store/store.js'
+import type { Asking, MakeCard } from './cards.js'
+import { boundPause, type Chat, type SendOutcome } from './chat.js'
+import { backoff } from './delivery.js'
+
+export interface FollowerDeps {
+  store: Store
+  clock: Clock
+  chats: Chat[]
+  makeCard: MakeCard
+  /** As of now. */
+  read(id: string): Promise<Confirmation | undefined>
+  log: { warn(fields: object, message: string): void }
+  random: () => number
+}
+
+export interface Follower {
+  /** Looks through what was left when it ended last, and follows from now on. */
+  start(): void
+  /** Makes a message ask whether somebody means it; null: ask no more. */
+  ask(of: Delivery, asking: Asking | null): void
+  stop(graceMs: number): Promise<void>
+}
+
+/** An edit that is to be made. What it will show is looked up when it is its turn. */
+interface Job {
+  of: DeliveryKey
+  asking: Asking | null
+  /** Somebody waits for it. */
+  isUrgent: boolean
+  tries: number
+  notBefore: number
+}
+
+/** How many edits of one chat are under way at once. */
+const width = 4
+/** What was left is looked for in such helpings, so that others have their turn. */
+const helping = 200
+const minuteMs = 60_000
+/** After a refusal that is about the chat itself. */
+const refusedPauseMs = 30_000
+const storeRetryMs = 1000
+
+export function createFollower({ store, clock, chats, makeCard, read, log, random }: FollowerDeps): Follower {
+  const stopping = new AbortController()
+  let isStopped = false
+  const lanes = new Map(chats.map((chat) => [chat.name, createLane(chat)]))
+
+  function createLane(chat: Chat) {
+    /** In the order in which they came. */
+    const jobs = new Map<string, Job>()
+    const underWay = new Map<string, Promise<void>>()
+    /** When each place had its last edits, for as long as that counts. */
+    const edits = new Map<string, number[]>()
+    let pausedUntil = -Infinity
+    const timer: Timer = createAlarm(clock, look)
+
+    function add(job: Omit<Job, 'tries' | 'notBefore'>): void {
+      if (isStopped) return
+      jobs.set(nameOf(job.of), { ...job, tries: 0, notBefore: -Infinity })
+      timer.by(clock.now())
+    }
+
+    /** Starts what may be edited now; answers when to look again. */
+    function look(): Promise<number | undefined> {
+      const now = clock.now()
+      if (isStopped || now < pausedUntil) return Promise.resolve(isStopped ? undefined : pausedUntil)
+      let next = Infinity
+      const inTurn = [...jobs].sort(([, a], [, b]) => Number(b.isUrgent) - Number(a.isUrgent))
+      for (const [name, job] of inTurn) {
+        if (underWay.size >= width) return Promise.resolve(undefined)
+        if (underWay.has(name)) continue
+        const from = Math.max(job.notBefore, roomFrom(job.of.destination, now))
+        if (from > now) {
+          next = Math.min(next, from)
+          continue
+        }
+        jobs.delete(name)
+        note(job.of.destination, now)
+        const run = edit(job)
+          .catch((error: unknown) => {
+            if (!(error instanceof StoreUnavailable)) throw error
+            again(job, clock.now() + storeRetryMs)
+          })
+          .finally(() => {
+            underWay.delete(name)
+            timer.by(clock.now())
+          })
+        underWay.set(name, run)
+      }
+      return Promise.resolve(next === Infinity ? undefined : next)
+    }
+
+    /** From when on a place takes one more. */
+    function roomFrom(place: string, now: number): number {
+      const recent = (edits.get(place) ?? []).filter((at) => at > now - minuteMs)
+      return recent.length < chat.editsPerMinute ? -Infinity : recent[recent.length - chat.editsPerMinute]! + minuteMs
+    }
+
+    function note(place: string, now: number): void {
+      edits.set(place, [...(edits.get(place) ?? []).filter((at) => at > now - minuteMs), now])
+      for (const [other, times] of edits) if (times.at(-1)! <= now - minuteMs) edits.delete(other)
+    }
+
+    /** Unless something newer is to be shown. */
+    function again(job: Job, notBefore: number): void {
+      const name = nameOf(job.of)
+      if (!jobs.has(name)) jobs.set(name, { ...job, tries: job.tries + 1, notBefore })
+    }
+
+    async function edit(job: Job): Promise<void> {
+      const { of, isUrgent } = job
+      const confirmation = await read(of.subjectId)
+      const delivery = (await store.deliveries.of(of.subjectId)).find((one) => nameOf(one) === nameOf(of))
+      if (confirmation === undefined || delivery === undefined) return
+      const { message, shown } = delivery
+      if (message === null || shown === null) return
+      const isPending = confirmation.status === 'pending'
+      if (!isUrgent && isPending && Math.abs(shown) === confirmation.version) return
+      const asking = isPending ? job.asking : null
+      const card = await makeCard(chat, confirmation, of, asking)
+      // Before it is shown: after a restart nobody knows who was asked, and it is shown anew without the question.
+      if (asking !== null) await store.deliveries.note(of, -confirmation.version)
+      const outcome = await chat.edit(message, card, stopping.signal)
+      if (stopping.signal.aborted && outcome.kind === 'failed') return
+      await settle(job, outcome, asking !== null ? -confirmation.version : isPending ? confirmation.version : null)
+    }
+
+    async function settle(job: Job, outcome: SendOutcome, shown: number | null): Promise<void> {
+      const now = clock.now()
+      switch (outcome.kind) {
+        case 'sent':
+          if (shown === null || shown > 0) await store.deliveries.note(job.of, shown)
+          return
+        case 'busy':
+          pausedUntil = Math.max(pausedUntil, now + boundPause(outcome.retryAfterMs))
+          return again(job, pausedUntil)
+        case 'failed':
+          return again(job, now + backoff(job.tries + 1, random()))
+        case 'refused':
+          if (outcome.fault === 'channel') {
+            pausedUntil = now + refusedPauseMs
+            return again(job, pausedUntil)
+          }
+          log.warn(
+            { channel: chat.name, id: job.of.subjectId, error: outcome.error },
+            `${chat.name} cannot edit a message`,
+          )
+          // It was deleted, or never can be changed: nothing is left to follow.
+          await store.deliveries.note(job.of, null)
+      }
+    }
+
+    /** What was to be edited when the service ended. */
+    async function resume(): Promise<void> {
+      let after: DeliveryKey | null = null
+      while (!isStopped) {
+        const some: Delivery[] = await store.deliveries.followed(chat.name, after, helping)
+        for (const one of some) {
+          const brief = await store.confirmations.brief(one.subjectId)
+          const isStale = brief !== undefined && (brief.isResolved || brief.version !== one.shown)
+          // Urgent, as nothing else may have changed since it began to ask.
+          if (isStale) add({ of: one, asking: null, isUrgent: true })
+        }
+        if (some.length < helping) return
+        after = some.at(-1)!
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+
+    return { add, resume, timer, underWay }
+  }
+
+  /** Whatever was committed: the messages about it are looked up, and each that shows something else is edited. */
+  async function refresh(id: string): Promise<void> {
+    const brief = await store.confirmations.brief(id)
+    if (brief === undefined) return
+    for (const one of await store.deliveries.of(id)) {
+      if (one.shown === null || one.message === null) continue
+      const isStale = brief.isResolved || brief.version !== Math.abs(one.shown)
+      if (isStale) laneOf(one)?.add({ of: one, asking: null, isUrgent: false })
+    }
+  }
+
+  function laneOf({ channel }: DeliveryKey) {
+    return isChat(channel) ? lanes.get(channel) : undefined
+  }
+
+  /** Until the database answers. */
+  function untilDone(work: () => Promise<void>): void {
+    if (isStopped) return
+    void work().catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable)) throw error
+      clock.after(storeRetryMs, () => untilDone(work))
+    })
+  }
+
+  let unfollow = () => {}
+
+  return {
+    start() {
+      if (lanes.size === 0) return
+      unfollow = store.follow(({ changed }) => {
+        const ids = new Set<string>()
+        for (const one of changed) {
+          if (one.kind === 'confirmation') ids.add(one.id)
+          else if (one.kind === 'delivery' && isChat(one.channel)) ids.add(one.id)
+        }
+        for (const id of ids) untilDone(() => refresh(id))
+      })
+      for (const lane of lanes.values()) untilDone(lane.resume)
+    },
+
+    ask(of, asking) {
+      laneOf(of)?.add({ of, asking, isUrgent: true })
+    },
+
+    async stop(graceMs) {
+      isStopped = true
+      unfollow()
+      const timer = setTimeout(() => stopping.abort(), graceMs)
+      await Promise.all([...lanes.values()].map(({ timer }) => timer.stop()))
+      await Promise.all([...lanes.values()].flatMap(({ underWay }) => [...underWay.values()]))
+      clearTimeout(timer)
+      stopping.abort()
+    },
+  }
+}
+
+function isChat(channel: string): channel is ChatName {
+  return (chatNames as readonly string[]).includes(channel)
+}
+
+function nameOf({ subjectId, channel, destination, occasion }: DeliveryKey): string {
+  return `${subjectId} ${channel} ${occasion} ${destination}`
+}
