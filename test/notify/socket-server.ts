@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { Owner } from './chat-server.js'
+import type { Teardown } from './chat-server.js'
 
 export interface Guest {
   /** Path and query that it came by. */
@@ -36,7 +36,7 @@ export interface SocketServer {
 }
 
 export async function startSocketServer(
-  t: Owner,
+  t: Teardown,
   greet: (guest: Guest) => void = () => {},
   hear: (guest: Guest, message: any) => void = () => {},
 ): Promise<SocketServer> {
