@@ -1,156 +1,188 @@
-// Discord: one embed, by a bot or through a webhook. Agents' text stands in code spans and blocks, where Discord
-// recognises neither markup nor mentions, and no mention is allowed to ping anyway.
-import { shortDigest } from '../core/digest.js'
-import type { Alarm } from '../core/model.js'
-import { judge, post, wordsOf } from './http.js'
-import {
-  alarmFactsOf,
-  type AlarmShare,
-  approveCommand,
-  type Channel,
-  denyCommand,
-  factsOf,
-  manyApprovals,
-  noSessionKey,
-  type Notice,
-  type SendOutcome,
-  type Share,
-  whyNotApprove,
-} from './notifier.js'
+// Discord: embeds with buttons, by a bot; or with a link at most, through a webhook. Presses come in through the Gateway, which
+// the bot opens itself, or are sent to us, signed.
+import { sha256 } from '../core/digest.js'
+import type { MessageRef } from '../core/model.js'
+import type { Chat, SendOutcome } from './chat.js'
+import { dialect, type DiscordMessage, renderAlarm, renderCard, renderText } from './discord-embeds.js'
+import { listenAtEndpoint } from './discord-endpoint.js'
+import { listenAtGateway } from './discord-gateway.js'
+import { probeBot, probeWebhook } from './discord-probe.js'
+import { type Answer, type Failed, get, judge, send as sendBody, wordsOf } from './http.js'
 
-export type DiscordSettings = (
-  | {
-      botToken: string
-      channelId: string
-      apiBase: string
-      /** By which what is sent to /chat/discord is known to come from Discord; null: presses come through the Gateway. */
-      publicKey: string | null
-    }
-  | { webhookUrl: string }
-) & {
+export type DiscordSettings = BotSettings | WebhookSettings
+
+interface BotSettings {
+  botToken: string
+  channelId: string
+  apiBase: string
+  /** By which what is sent to /chat/discord is known to come from Discord; null: presses come through the Gateway. */
+  publicKey: string | null
   /** How long an answer may take. */
   timeoutMs: number
 }
 
-// Embed limits: title 256, description 4096, a field's value 1024, everything together 6000. Code fences included.
-const share: Share = { name: 200, details: 960, description: 2400, isShared: false }
-const alarmShare: AlarmShare = { name: 200, reason: 960, next: 960 }
-const amber = 0xf5a623
-const red = 0xd0021b
+interface WebhookSettings {
+  webhookUrl: string
+  timeoutMs: number
+}
 
-export function createDiscord(settings: DiscordSettings, version: string): Channel {
-  const isWebhook = 'webhookUrl' in settings
-  const url = isWebhook ? withWait(settings.webhookUrl) : `${settings.apiBase}/channels/${settings.channelId}/messages`
-  const headers = discordHeaders(settings, version)
-  const secret = discordSecret(settings)
+/** One route of Discord's API, as the bot. */
+export type CallDiscord = (
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT',
+  path: string,
+  body: object | null,
+  stop: AbortSignal,
+  timeoutMs?: number,
+) => Promise<Answer | Failed>
 
-  async function attempt(id: string, message: object, stop: AbortSignal): Promise<SendOutcome> {
-    // Discord drops a second message with the same nonce, so a bot's retry after a lost answer is safe.
-    const nonce = { nonce: id.replaceAll('-', '').slice(-25), enforce_nonce: true }
-    const answer = await post(url, isWebhook ? message : { ...message, ...nonce }, headers, settings.timeoutMs, stop)
-    if ('kind' in answer) return answer
-    const seconds = Number(answer.body.retry_after ?? NaN)
-    const outcome = judge(
-      answer,
-      Number.isFinite(seconds) ? seconds * 1000 : null,
-      wordsOf(answer.body.message, secret),
-      // With `wait` a webhook answers with the message too; anything else did not come from Discord.
-      answer.status === 200 && typeof answer.body.id === 'string',
-    )
-    if (isWebhook && answer.status === 404 && outcome.kind === 'refused') return { ...outcome, fault: 'gone' }
-    return outcome
+/** Discord's own numbers for what went wrong: it may not look, and it may not write. */
+const noAccess: unknown[] = [50001, 50013]
+/** Where Discord does not say how long: ten thousand refusals in ten minutes get an address banned. */
+const pauseMs = 5000
+/** So many people's own channels are remembered. */
+const mostPlaces = 1000
+
+export function createDiscord(settings: DiscordSettings, version: string): Chat {
+  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
+  return 'webhookUrl' in settings ? createWebhook(settings, userAgent) : createBot(settings, userAgent)
+}
+
+function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSettings, userAgent: string): Chat {
+  const headers = { 'user-agent': userAgent, authorization: `Bot ${botToken}` }
+  /** Where a person and the bot are alone, by the person's id. */
+  const places = new Map<string, string>()
+  // Once presses cannot be heard any more, links take the place of buttons.
+  let isHeard = true
+
+  const call: CallDiscord = (method, path, body, stop, ms = timeoutMs) =>
+    method === 'GET'
+      ? get(`${apiBase}${path}`, headers, ms, stop)
+      : sendBody(method, `${apiBase}${path}`, body, headers, ms, stop)
+
+  /** The channel of a place, or why there is none. */
+  async function find(place: string, stop: AbortSignal): Promise<string | SendOutcome> {
+    if (place === '') return channelId
+    const known = places.get(place)
+    if (known !== undefined) return known
+    const answer = await call('POST', '/users/@me/channels', { recipient_id: place }, stop)
+    const outcome = judgeDiscord(answer, botToken)
+    if (outcome.kind !== 'sent' || 'kind' in answer) return ofPlace(outcome, answer)
+    const id = String(answer.body.id)
+    places.set(place, id)
+    for (const [first] of places) if (places.size > mostPlaces) places.delete(first)
+    return id
+  }
+
+  async function send(message: object, place: string, name: string, stop: AbortSignal): Promise<SendOutcome> {
+    const channel = await find(place, stop)
+    if (typeof channel !== 'string') return channel
+    // Discord drops a second message with the same nonce, so a retry after a lost answer is safe.
+    const nonce = { nonce: sha256(name).slice(0, 25), enforce_nonce: true }
+    const answer = await call('POST', `/channels/${channel}/messages`, { ...message, ...nonce }, stop)
+    const outcome = judgeDiscord(answer, botToken)
+    return place === '' ? outcome : ofPlace(outcome, answer)
+  }
+
+  async function edit({ chat, id }: MessageRef, by: DiscordMessage, stop: AbortSignal): Promise<SendOutcome> {
+    const path = `/channels/${encodeURIComponent(chat)}/messages/${encodeURIComponent(id)}`
+    const answer = await call('PATCH', path, by, stop)
+    const outcome = judgeDiscord(answer, botToken)
+    // What is gone, or no longer ours to change, says nothing about other messages.
+    const isOfHome = chat === channelId && 'status' in answer && noAccess.includes(answer.body.code)
+    return isOfHome ? outcome : ofPlace(outcome, answer)
   }
 
   return {
     name: 'discord',
-    send: (notice, stop) => attempt(notice.id, renderDiscord(notice), stop),
-    sendAlarm: (alarm, stop) => attempt(alarm.id, renderDiscordAlarm(alarm), stop),
+    dialect,
+    hasButtons: () => isHeard,
+    hasForms: true,
+    // Discord takes five in five seconds, but only as many in a minute of messages that are older than an hour.
+    editsPerMinute: 30,
+    isPrivate: (place) => place !== '',
+    send: (card, place, name, stop) => send(renderCard(card), place, name, stop),
+    sendAlarm: (alarm, stop) => send(renderAlarm(alarm), '', alarm.id, stop),
+    sendText: (text, place, name, stop) => send(inReply(renderText(text), text.replyTo), place, name, stop),
+    edit: (message, card, stop) => edit(message, renderCard(card), stop),
+    editText: (message, text, stop) => edit(message, renderText(text), stop),
+    probe: (stop) => probeBot((path) => call('GET', path, null, stop), { botToken, channelId, publicKey }),
+    hear: (ears) =>
+      publicKey === null
+        ? listenAtGateway({ call, channelId, botToken, apiBase, ears, giveUp: () => void (isHeard = false) })
+        : listenAtEndpoint({ call, channelId, publicKey, ears }),
   }
 }
 
-export function discordHeaders(settings: DiscordSettings, version: string): Record<string, string> {
-  const userAgent = `DiscordBot (https://www.npmjs.com/package/holdpoint, ${version})`
-  if ('webhookUrl' in settings) return { 'user-agent': userAgent }
-  return { 'user-agent': userAgent, authorization: `Bot ${settings.botToken}` }
-}
+function createWebhook({ webhookUrl, timeoutMs }: WebhookSettings, userAgent: string): Chat {
+  const headers = { 'user-agent': userAgent }
+  const secret = new URL(webhookUrl).pathname.split('/').at(-1) ?? ''
 
-/** What no message may repeat. */
-export function discordSecret(settings: DiscordSettings): string {
-  if ('webhookUrl' in settings) return new URL(settings.webhookUrl).pathname.split('/').at(-1) ?? ''
-  return settings.botToken
-}
+  /** Buttons that lead somewhere are all that a webhook may have, and only where that is said. */
+  function urlOf(id: string | null, hasComponents: boolean): string {
+    const url = new URL(webhookUrl)
+    if (id !== null) url.pathname += `/messages/${encodeURIComponent(id)}`
+    // With `wait` it answers with the message; else a lost one shows no error.
+    else url.searchParams.set('wait', 'true')
+    if (hasComponents) url.searchParams.set('with_components', 'true')
+    return url.href
+  }
 
-export function renderDiscord(notice: Notice) {
-  const facts = factsOf(notice, share, unfence)
-  const many = manyApprovals(notice)
+  async function send(message: DiscordMessage, place: string, stop: AbortSignal): Promise<SendOutcome> {
+    if (place !== '') return { kind: 'refused', fault: 'message', error: 'a webhook writes to its own channel alone' }
+    const { components, ...bare } = message
+    const hasButtons = components.length > 0
+    const body = hasButtons ? message : bare
+    const answer = await sendBody('POST', urlOf(null, hasButtons), body, headers, timeoutMs, stop)
+    const outcome = judgeDiscord(answer, secret)
+    const isGone = outcome.kind === 'refused' && 'status' in answer && answer.status === 404
+    return isGone ? { ...outcome, fault: 'gone' } : outcome
+  }
+
+  async function edit({ id }: MessageRef, by: DiscordMessage, stop: AbortSignal): Promise<SendOutcome> {
+    const answer = await sendBody('PATCH', urlOf(id, true), by, headers, timeoutMs, stop)
+    return ofPlace(judgeDiscord(answer, secret), answer)
+  }
+
   return {
-    allowed_mentions: { parse: [] },
-    embeds: [
-      {
-        title: '🔔 Confirmation needed',
-        color: amber,
-        description: block(facts.description),
-        fields: [
-          ...(notice.warnings.length === 0 ? [] : [{ name: '⚠️ Warning', value: notice.warnings.join(' ') }]),
-          { name: 'Action', value: span(facts.action) },
-          { name: 'Requester', value: span(facts.requester) },
-          ...(facts.onBehalfOf === null
-            ? []
-            : [{ name: 'On behalf of (not verified)', value: span(facts.onBehalfOf) }]),
-          ...(facts.sessionKey === null ? [] : [{ name: 'Session', value: span(facts.sessionKey) }]),
-          ...(facts.details === null ? [] : [{ name: `Details${facts.detailsLength}`, value: block(facts.details) }]),
-          ...(facts.descriptionLength === ''
-            ? []
-            : [{ name: 'Description above', value: facts.descriptionLength.trim() }]),
-          { name: 'ID', value: span(notice.id) },
-          { name: 'Digest', value: span(shortDigest(notice.digest)) },
-          ...(many === null ? [] : [{ name: 'Needs', value: many }]),
-          ...(notice.link === null ? [] : [{ name: 'Decide', value: notice.link }]),
-          { name: 'Approve', value: facts.isWhole ? block(approveCommand(notice)) : whyNotApprove(notice) },
-          { name: 'Deny', value: block(denyCommand(notice)) },
-        ],
-        footer: { text: `Expires ${new Date(notice.expiresAt).toISOString()}` },
-      },
-    ],
+    name: 'discord',
+    dialect,
+    hasButtons: () => false,
+    hasForms: false,
+    // A webhook has thirty requests a minute, and new messages come first.
+    editsPerMinute: 15,
+    isPrivate: () => false,
+    send: (card, place, _name, stop) => send(renderCard(card), place, stop),
+    sendAlarm: (alarm, stop) => send(renderAlarm(alarm), '', stop),
+    sendText: (text, place, _name, stop) => send(renderText(text), place, stop),
+    edit: (message, card, stop) => edit(message, renderCard(card), stop),
+    editText: (message, text, stop) => edit(message, renderText(text), stop),
+    async probe(stop) {
+      return probeWebhook(await get(webhookUrl, headers, timeoutMs, stop), secret)
+    },
+    hear: null,
   }
 }
 
-export function renderDiscordAlarm(alarm: Alarm) {
-  const facts = alarmFactsOf(alarm, alarmShare, unfence)
-  return {
-    allowed_mentions: { parse: [] },
-    embeds: [
-      {
-        title: `⛔ ${facts.happened}`,
-        color: red,
-        description: block(facts.reason),
-        fields: [
-          { name: 'Session', value: facts.sessionKey === null ? noSessionKey : span(facts.sessionKey) },
-          { name: 'Requester', value: span(facts.requester) },
-          { name: facts.next, value: block(facts.command) },
-          { name: 'Or', value: block(facts.request) },
-        ],
-        footer: { text: facts.at },
-      },
-    ],
-  }
+function inReply(message: DiscordMessage, replyTo: MessageRef | undefined): object {
+  if (replyTo === undefined) return message
+  const { chat, id } = replyTo
+  return { ...message, message_reference: { channel_id: chat, message_id: id, fail_if_not_exists: false } }
 }
 
-function span(text: string): string {
-  return `\`${text}\``
+/** Whatever is not from Discord has failed: its answers that matter have an id. */
+function judgeDiscord(answer: Answer | Failed, secret: string): SendOutcome {
+  if ('kind' in answer) return answer
+  const { status, body, retryAfterMs } = answer
+  const seconds = Number(body.retry_after ?? NaN)
+  const wished = Number.isFinite(seconds) ? seconds * 1000 : (retryAfterMs ?? pauseMs)
+  const isTaken = status === 200 && typeof body.id === 'string'
+  const outcome = judge(answer, wished, wordsOf(body.message, secret), isTaken)
+  if (outcome.kind !== 'sent' || typeof body.channel_id !== 'string') return outcome
+  return { kind: 'sent', message: { chat: body.channel_id, id: String(body.id) } }
 }
 
-function block(text: string): string {
-  return `\`\`\`\n${text}\n\`\`\``
-}
-
-/** A code span or block ends only at a backtick, so agents get a look-alike (U+02CB), and that one is written out. */
-function unfence(shown: string): string {
-  return shown.replaceAll('ˋ', '\\u{2cb}').replaceAll('`', 'ˋ')
-}
-
-function withWait(webhookUrl: string): string {
-  const url = new URL(webhookUrl)
-  url.searchParams.set('wait', 'true')
-  return url.href
+/** Of one person's place, or of one message: what is refused there may be right for the next, unless the token is no good. */
+function ofPlace(outcome: SendOutcome, answer: Answer | Failed): SendOutcome {
+  if (outcome.kind !== 'refused' || 'kind' in answer || answer.status === 401) return outcome
+  return { ...outcome, fault: 'message' }
 }

@@ -5,6 +5,7 @@ import type { buildConnector, WebSocket } from 'undici'
 import type { ChatName } from '../core/model.js'
 import type { Ears } from './chat.js'
 import { backoff } from './delivery.js'
+import { readFields } from './fields.js'
 
 /** What is said over it, which each chat knows for itself. None of it throws. */
 export interface Protocol {
@@ -229,7 +230,7 @@ async function openTalk(
 
   ws.addEventListener('message', ({ data }: { data: unknown }) => {
     if (dropped !== null) return
-    const message = readMessage(data)
+    const message = typeof data === 'string' ? readFields(data) : null
     if (message === null) return connection.drop({ error: 'what it says is no JSON object', code: 4000 })
     if (listener === null) {
       listener = begin(connection)
@@ -250,14 +251,4 @@ async function openTalk(
   ws.addEventListener('error', () => {})
   watch(false, 0)
   return { ended, closed, close: () => connection.drop({ error: null }) }
-}
-
-function readMessage(data: unknown): Record<string, unknown> | null {
-  if (typeof data !== 'string') return null
-  try {
-    const message: unknown = JSON.parse(data)
-    return typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : null
-  } catch {
-    return null
-  }
 }
