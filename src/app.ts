@@ -5,22 +5,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
+import { anyone } from './access/role.js'
+import { createListener } from './chat/commands.js'
+import { createEars } from './chat/ears.js'
+import { createPresses } from './chat/press.js'
+import { type AllowedUsers, createWho } from './chat/who.js'
 import { type Clock, systemClock, systemTimeZone } from './clock.js'
 import type { Config } from './config/schemas.js'
-import type { Recipient } from './core/actor.js'
+import { type Recipient, textOf } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
-import type { ChannelName } from './core/model.js'
+import { personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
-import { carryAll, carryCallbacks, type Ways } from './notify/carrier.js'
-import { chatSettings } from './notify/chat-settings.js'
-import { createDiscord } from './notify/discord.js'
+import { createCards } from './notify/cards.js'
+import { carryAll, carryCallbacks } from './notify/carrier.js'
+import type { Chat } from './notify/chat.js'
+import { createChats } from './notify/chats.js'
+import { createFollower } from './notify/follower.js'
 import { announceInLog } from './notify/log-channel.js'
-import type { Channel } from './notify/notifier.js'
 import { createOutbox } from './notify/outbox.js'
-import { createTelegram } from './notify/telegram.js'
 import { type NameCommand, plainCommand } from './program.js'
 import { type Api, beginAnswers, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { limitAnswers } from './routes/answer-room.js'
@@ -29,6 +34,7 @@ import { auditRoutes } from './routes/audit.js'
 import { authenticate } from './routes/auth.js'
 import { batchRoutes } from './routes/batch.js'
 import { limitBodies } from './routes/body.js'
+import { chatRoutes } from './routes/chat.js'
 import { confirmRoutes } from './routes/confirm.js'
 import { type Connections, createConnections } from './routes/connections.js'
 import { createCursors } from './routes/cursor.js'
@@ -65,6 +71,8 @@ export interface Deps {
   /** 256 bits and more of chance, as hexadecimal digits. */
   chance?: () => string
   rules?: LoadedRules | null
+  /** Others than those of the settings. */
+  chats?: Chat[]
   timeZone?: string
   /** How whoever runs it calls the program. */
   nameCommand?: NameCommand
@@ -94,33 +102,51 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const { store, log, clock = systemClock(), newId = createIds(), random = Math.random, rules = null } = deps
   const { chance = () => randomBytes(48).toString('hex'), nameCommand = plainCommand } = deps
   const { newSessionId = createIds(), timeZone = systemTimeZone() } = deps
-  const chats = configuredChats(config)
+  const { chats = createChats(config, version) } = deps
   const { problemWith: problemWithCallback, callback } = configuredCallback(config)
   let pagesUrl = config.publicUrl ?? ''
-  const ways: Ways = {
-    needsKey: () => !service.openMode.isOpen(),
-    async linkTo(confirmation, channel) {
-      const recipient = recipientOf(channel, config, service)
-      if (recipient === null) return null
+  const read = async (id: string) => {
+    const found = await service.find(id, anyone)
+    return 'refused' in found ? undefined : found.confirmation
+  }
+  const makeCard = createCards({
+    newButtons: (of, presser) => service.newButtons(of, presser),
+    /** Where many read it, and where it can be decided by a press, the page asks who opens it. */
+    async pageFor(confirmation, chat, place) {
+      const page = {
+        url: `${pagesUrl}/view/${confirmation.id}`,
+        isPublic: config.publicUrl !== undefined,
+        decides: false,
+      }
+      const isForOne = chat.isPrivate(place)
+      if (confirmation.status !== 'pending' || chat.name === 'ntfy' || (chat.hasButtons() && !isForOne)) return page
       try {
-        return `${pagesUrl}/link/${await service.makeLink(confirmation, recipient, channel)}`
+        const recipient = recipientOf(chat, place, config, service)
+        const token = await service.makeLink(confirmation, recipient, chat.name)
+        return { ...page, url: `${pagesUrl}/link/${token}`, decides: true }
       } catch (error) {
-        if (error instanceof StoreUnavailable) return null
+        if (error instanceof StoreUnavailable) return page
         throw error
       }
     },
+  })
+  const nameOf = (chat: Chat, id: string) => {
+    const channel = personalChats.find((one) => one === chat.name)
+    const known = channel === undefined ? null : who.know({ channel, id, isNobody: false })
+    return known === null ? id : textOf(known)
   }
   const outbox = createOutbox({
     store,
     clock,
     carriers: [
-      ...carryAll(chats, ways),
+      ...carryAll(chats, { makeCard, read, nameOf }),
       // Without a secret, what is to be called back waits for a start with one.
       ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],
     log,
     random,
   })
+  const follower = createFollower({ store, clock, chats, makeCard, read, log, random })
   const service = createService({
     store,
     clock,
@@ -140,6 +166,20 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     problemWithCallback,
     mayBeOpen: mayBeOpen(config),
   })
+  const who = createWho(service, allowedUsers(config))
+  const howToAllow = (channel: string, id: string) =>
+    `You may not decide here: nobody has allowed your id, ${id}. Whoever runs Holdpoint can: ` +
+    `${nameCommand(`people set --name NAME --${channel} ${id}`)}, or ${channel.toUpperCase()}_ALLOWED_USERS.`
+  const { deliveries, inbox } = store
+  const listener = createListener({ service, deliveries, who, howToAllow, log })
+  const presses = createPresses({
+    service,
+    follower,
+    who,
+    howToAllow,
+    askWhy: (chat, { message }, of) => void listener.askWhy(chat, of.destination, of, message),
+  })
+  const ears = createEars({ chats, presses, listener, inbox, clock, random, log })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
   announceInLog(store, log, () => pagesUrl, chats.length > 0)
@@ -217,6 +257,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
+  await chatRoutes(app, ears)
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
     '/openapi.yaml',
@@ -247,23 +288,39 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     startSending(url, peopleUrl) {
       pagesUrl = config.publicUrl ?? peopleUrl
       outbox.start(url)
+      follower.start()
+      ears.start()
     },
-    stopSending: (graceMs) => outbox.stop(graceMs),
+    async stopSending(graceMs) {
+      await ears.stop(graceMs)
+      await Promise.all([outbox.stop(graceMs), follower.stop(graceMs)])
+    },
   }
 }
 
-/** Who reads the messages of a chat: all who are in it, or one person, where a private chat goes by that person's id. */
-function recipientOf(channel: ChannelName, config: Config, { people }: Service): Recipient | null {
-  const { telegramHomeChannel, discordHomeChannel, discordBotToken } = config
-  // On Discord every channel has an id of its own, also one between two.
-  if (channel === 'discord') {
-    const id = discordBotToken === undefined ? 'webhook' : String(discordHomeChannel)
-    return { kind: 'chat', channel, id }
+/** Who reads what is sent to this place: all who are in it, or one person, where it is known whose place it is. */
+function recipientOf({ name }: Chat, place: string, config: Config, { people }: Service): Recipient {
+  const { telegramHomeChannel, discordHomeChannel, discordBotToken, slackChannel } = config
+  // On Discord and Slack every channel has an id of its own, also one between two.
+  const home = {
+    telegram: telegramHomeChannel,
+    discord: discordBotToken === undefined ? 'webhook' : discordHomeChannel,
+    slack: slackChannel,
+    ntfy: 'topic',
   }
-  if (telegramHomeChannel === undefined) return null
-  const identity = { channel: 'telegram' as const, id: telegramHomeChannel }
-  const person = people.byIdentity(identity)
-  return person === undefined ? { kind: 'chat', ...identity } : { kind: 'person', name: person.name }
+  const id = place === '' ? String(home[name]) : place
+  const channel = personalChats.find((one) => one === name)
+  const person = channel === undefined ? undefined : people.byIdentity({ channel, id })
+  return person === undefined ? { kind: 'chat', channel: name, id } : { kind: 'person', name: person.name }
+}
+
+/** By chat, as the settings have them. */
+function allowedUsers(config: Config): AllowedUsers {
+  return {
+    telegram: new Set(config.telegramAllowedUsers),
+    discord: new Set(config.discordAllowedUsers),
+    slack: new Set(config.slackAllowedUsers),
+  }
 }
 
 /** A key that is no plain word is found in the list: it may not survive being copied. */
@@ -276,14 +333,6 @@ function howToResume(requester: string, key: string, nameCommand: NameCommand) {
     command: nameCommand(`sessions ${words}`),
     request: `POST /sessions/${encodeURIComponent(key)}/resume${query}`,
   }
-}
-
-function configuredChats(config: Config): Channel[] {
-  const { telegram, discord } = chatSettings(config)
-  return [
-    ...(telegram === null ? [] : [createTelegram(telegram)]),
-    ...(discord === null ? [] : [createDiscord(discord, version)]),
-  ]
 }
 
 /** A callback must be signed, so without a secret there is none. */

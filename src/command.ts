@@ -173,6 +173,14 @@ export const commands = {
     settings: [],
     example: 'policy schema',
   },
+  'notify test': {
+    help: 'send a test message through each chat, and say what is wrong where it does not arrive',
+    options: { json },
+    more: 'It is sent by this command itself, with the settings it is given: say the variables with which the service is started.',
+    exits: '0 every chat works, 1 one does not or there is none, 2 called wrongly',
+    settings: ['notifyTimeout'],
+    example: 'notify test',
+  },
   backup: {
     argument: 'FILE',
     help: 'copy the database, also while it is in use, into a new file',
@@ -222,6 +230,7 @@ export const groups: Record<string, string> = {
   people: 'who is who in the chats',
   sessions: 'conversations of agents',
   policy: 'rules for actions, checked and explained',
+  notify: 'the chats that are told',
 }
 
 /** A command as it was given. */

@@ -13,6 +13,7 @@ import type { Clock } from '../src/clock.js'
 import type { Config } from '../src/config/schemas.js'
 import { readInvocation } from '../src/invocation.js'
 import { sha256 } from '../src/core/digest.js'
+import type { Chat } from '../src/notify/chat.js'
 import { readRules } from '../src/policy/file.js'
 import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
 import * as answers from '../src/routes/answers.js'
@@ -199,6 +200,8 @@ export interface BuildOptions {
   timeZone?: string
   /** Others than the usual, which are hard to reach. */
   shareLimits?: Partial<ShareLimits>
+  /** In place of those of the settings. */
+  chats?: Chat[]
   /** What is to be added before the app is ready, after which nothing can be. */
   prepare?: (app: Holdpoint['app']) => void
 }
@@ -224,6 +227,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',
     shareLimits: options.shareLimits ?? {},
+    ...(options.chats === undefined ? {} : { chats: options.chats }),
   })
   const { app, service } = holdpoint
   checkAnswers(t, holdpoint)

@@ -116,7 +116,7 @@ export function createListener({ service, deliveries, who, howToAllow, log }: Wo
     if (name === 'approve') {
       const problem = await who.problemWith(confirmation, by, 'approve', words.by.channel)
       if (problem !== null) return no(problem)
-      return show(chat, words, by, confirmation, `asked:approve:${words.by.id}:${words.name}`)
+      return show(chat, words, by, confirmation, `asked:approve:${encodeURIComponent(words.by.id)}:${words.name}`)
     }
     const result = await service.decide(confirmation.id, decisionOf('deny', by, reason, words.by.channel))
     if (isRefusal(result)) return no(result)

@@ -67,6 +67,7 @@ const handlers: Record<PlainCommand['name'], Handler> = {
     output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
+  'notify test': async (context) => (await import('./notify-command.js')).testChats(context),
   // Only when asked for, both: they are most of the program.
   backup: async ({ given, config, output }) =>
     (await import('./backup-commands.js')).makeBackup(config, given.argument, output),

@@ -192,12 +192,7 @@ function showKeys(
 
 function showPeople({ print }: Output, answer: PersonList, isJson: boolean): void {
   if (isJson) return print(inert(JSON.stringify(answer.people, null, 2)))
-  const rows = answer.people.map((one) => [
-    one.name,
-    one.telegram_id ?? '',
-    one.discord_id ?? '',
-    one.slack_id ?? '',
-  ])
+  const rows = answer.people.map((one) => [one.name, one.telegram_id ?? '', one.discord_id ?? '', one.slack_id ?? ''])
   print(table(['NAME', 'TELEGRAM', 'DISCORD', 'SLACK'], rows))
 }
 

@@ -62,6 +62,16 @@ export function readSettings(flags: ReadonlyMap<string, string>, env: Env): Read
     const text = `--web-port: ${config.port as number} is already --port; choose another, or off`
     problems.push({ text, unquoted: text })
   }
+  if (config.telegramMode === 'webhook' && config.telegramBotToken !== undefined) {
+    const missing = [
+      ...(config.telegramWebhookSecret === undefined ? ['TELEGRAM_WEBHOOK_SECRET'] : []),
+      ...(config.publicUrl === undefined ? ['CONFIRMATION_PUBLIC_URL'] : []),
+    ]
+    if (missing.length > 0) {
+      const text = `TELEGRAM_MODE: webhook needs ${missing.join(' and ')}; set them, or leave polling, which needs neither`
+      problems.push({ text, unquoted: text })
+    }
+  }
   const others = Object.entries({ config: path, hermes_home: home }).map(([name, given]): ReadSetting => ({
     name,
     isSecret: false,
@@ -80,7 +90,7 @@ export function readSettings(flags: ReadonlyMap<string, string>, env: Env): Read
 }
 
 function ignoredInEnv(env: Env): unknown[] {
-  const ours = Object.entries(env).filter(([name]) => /^(CONFIRMATION|TELEGRAM|DISCORD)_/.test(name))
+  const ours = Object.entries(env).filter(([name]) => /^(CONFIRMATION|TELEGRAM|DISCORD|SLACK|NTFY)_/.test(name))
   return ignoredIn(Object.fromEntries(ours), [...settingEntries.map(([, { env }]) => env), otherSettings.config.env])
 }
 

@@ -29,6 +29,8 @@ export function warningsFor(config: Partial<Config>, env: Env): string[] {
   ) {
     half('DISCORD_BOT_TOKEN', 'DISCORD_HOME_CHANNEL', 'Discord')
   }
+  if (config.slackBotToken !== undefined && config.slackChannel === undefined)
+    half('SLACK_BOT_TOKEN', 'SLACK_CHANNEL', 'Slack')
   if (config.callbackAllow !== undefined && config.callbackSecret === undefined) {
     half('CONFIRMATION_CALLBACK_ALLOW', 'CONFIRMATION_CALLBACK_SECRET', 'callback_url')
   }
@@ -38,12 +40,19 @@ export function warningsFor(config: Partial<Config>, env: Env): string[] {
     config.discordWebhookUrl !== undefined
       ? ['Discord']
       : []),
+    ...(config.slackBotToken !== undefined && config.slackChannel !== undefined ? ['Slack'] : []),
+    ...(config.ntfyTopic === undefined ? [] : ['ntfy']),
   ]
   if (chats.length > 0 && config.publicUrl === undefined) {
     warnings.push(
-      `${chats.join(' and ')} will be told, but without a public URL the links in messages lead to this machine alone, and ` +
+      `${named(chats)} will be told, but without a public URL the links in messages lead to this machine alone, and ` +
         'open on no phone: set CONFIRMATION_PUBLIC_URL, or --public-url, to where people reach the pages',
     )
   }
   return warnings
+}
+
+/** As Telegram, Discord and ntfy. */
+function named(chats: string[]): string {
+  return chats.length < 3 ? chats.join(' and ') : `${chats.slice(0, -1).join(', ')} and ${chats.at(-1)!}`
 }

@@ -221,6 +221,13 @@ export function isAlarm(subject: Subject): subject is Alarm {
 /** Chats and the log tell a person that something is pending, and of alarms; a callback tells the agent how it ended. */
 export const chatNames = ['telegram', 'discord', 'slack', 'ntfy'] as const
 export type ChatName = (typeof chatNames)[number]
+/** As people write them. */
+export const chatTitles: Record<ChatName, string> = {
+  telegram: 'Telegram',
+  discord: 'Discord',
+  slack: 'Slack',
+  ntfy: 'ntfy',
+}
 /** Those that say by an id of their own who presses and writes there. */
 export const personalChats = ['telegram', 'discord', 'slack'] as const
 export type PersonalChat = (typeof personalChats)[number]
@@ -280,7 +287,7 @@ export interface MessageRef {
 
 /**
  * The notice itself, a reminder of it, or a card that somebody asked for, once each: `asked:show:NAME`, and with the question
- * whether they mean it `asked:approve:ID:NAME`.
+ * whether they mean it `asked:approve:ID:NAME`, the id percent-encoded.
  */
 export type Occasion = 'notice' | 'reminder' | 'last_reminder' | `asked:${string}`
 

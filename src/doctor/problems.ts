@@ -1,4 +1,5 @@
 // What is wrong, from what was seen: each problem with what to do next.
+import { chatTitles } from '../core/model.js'
 import type { ReadSettings } from '../config/sources.js'
 import { counted } from '../core/length.js'
 import { type NameCommand, quote } from '../program.js'
@@ -167,12 +168,9 @@ const withRules: Look = ({ rules }, { nameCommand }) => {
 }
 
 const withChats: Look = ({ channels }) =>
-  (channels ?? []).flatMap(({ name, state, error }) => {
-    const chat = name === 'telegram' ? 'Telegram' : 'Discord'
-    if (state === 'refused') {
-      const check = 'Check its token, its channel and its API base, and that the bot is in the chat.'
-      return [problem(`${name}_refused`, `${chat} says no: ${error!}.`, check)]
-    }
+  (channels ?? []).flatMap(({ name, state, error, mend }) => {
+    const chat = chatTitles[name]
+    if (state === 'refused') return [problem(`${name}_refused`, `${chat} says no: ${error!}.`, mend!)]
     if (state !== 'unreachable') return []
     const reach = 'See whether this machine reaches it, and ask again. Requests are told in the log meanwhile.'
     return [problem(`${name}_unreachable`, `${chat} was not reached: ${error!}.`, reach)]

@@ -7,7 +7,7 @@ import type { Client } from 'undici'
 import { createAddressGuard, hostOf, isPublic, portOf } from './address.js'
 import { attempt } from './attempt.js'
 import { type Lookup, lookUpName, resolveName } from './names.js'
-import { boundPause, type SendOutcome } from './notifier.js'
+import { boundPause, type SendOutcome } from './chat.js'
 import { keyOf, sign } from './signature.js'
 
 export interface CallbackSettings {

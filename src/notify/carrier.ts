@@ -1,12 +1,13 @@
 // What the outbox carries: notices and alarms to a chat, for a person to read, and resolved records to requesters who asked to
 // be called back.
-import { sayCaution } from '../core/caution.js'
 import {
   type ChannelName,
   chatNames,
   type Confirmation,
   type Delivery,
+  type DeliveryKey,
   isAlarm,
+  type Occasion,
   type Resolved,
   type Subject,
 } from '../core/model.js'
@@ -14,7 +15,8 @@ import type { Change, Due } from '../store/store.js'
 import type { Callback } from './callback.js'
 import { afterCall } from './callback-schedule.js'
 import type { DeliveryResult } from './delivery.js'
-import type { Channel, SendOutcome } from './notifier.js'
+import type { Asking, MakeCard } from './cards.js'
+import type { Chat, SendOutcome } from './chat.js'
 import { afterNotice, isMoot, isWorthWaiting } from './notices.js'
 
 export interface Carrier {
@@ -36,7 +38,7 @@ export interface Carrier {
   /** Whether there is no point in sending any more. */
   isMoot(subject: Subject, now: number): boolean
   /** Does what must be done before; what it answers sends it. */
-  prepare(subject: Subject, baseUrl: string): Send | Promise<Send>
+  prepare(subject: Subject, of: DeliveryKey): Send | Promise<Send>
   /** Whether this says something about the destination, not about this delivery alone. */
   tellsOfDestination(outcome: SendOutcome): boolean
   /** What a try changes. `all` are the subject's deliveries. */
@@ -52,41 +54,52 @@ export interface Carrier {
 
 export type Send = (context: { now: number; stop: AbortSignal }) => Promise<SendOutcome>
 
-/** What a notice says beside the confirmation: how to decide. */
-export interface Ways {
-  needsKey(): boolean
-  /** A link for the readers of this chat; null if none can be made now. */
-  linkTo(confirmation: Confirmation, channel: ChannelName): Promise<string | null>
+/** What the messages of chats are made with. */
+export interface Cards {
+  makeCard: MakeCard
+  /** As of now. */
+  read(id: string): Promise<Confirmation | undefined>
+  /** What somebody is called whom a chat knows by this id. */
+  nameOf(chat: Chat, id: string): string
 }
 
 /**
  * A lane for every chat, in the order in which they are tried, for those that are no longer in the settings, and for the log
  * behind them.
  */
-export function carryAll(chats: Channel[], ways: Ways): Carrier[] {
+export function carryAll(chats: Chat[], cards: Cards): Carrier[] {
   const order = chats.map(({ name }) => name)
-  const ofChats = chatNames.map((name) =>
-    carryToChat(chats.find((chat) => chat.name === name) ?? missingChat(name), order, ways),
-  )
+  const ofChats = chatNames.map((name) => {
+    const chat = chats.find((one) => one.name === name)
+    return chat === undefined ? missingChat(name, order) : carryToChat(chat, order, cards)
+  })
   return [...ofChats, carryToLog(order)]
 }
 
-function carryToChat(channel: Channel, order: ChannelName[], ways: Ways): Carrier {
+function carryToChat(chat: Chat, order: ChannelName[], { makeCard, read, nameOf }: Cards): Carrier {
   return {
     ...carryNotices(order),
-    name: channel.name,
+    name: chat.name,
     isLoud: true,
-    async prepare(subject, baseUrl) {
-      if (isAlarm(subject)) return ({ stop }) => channel.sendAlarm(subject, stop)
-      const { id, action, description, details, requester, onBehalfOf, sessionKey, digest, deadline, terms } = subject
-      const { approvals, reasonFor, mustType } = terms
-      const who = { requester, onBehalfOf, sessionKey }
-      const warnings = sayCaution(subject.caution)
-      const texts = { id, action, description, details, ...who, digest, warnings, approvals, reasonFor, mustType }
-      const how = { baseUrl, needsKey: ways.needsKey(), link: await ways.linkTo(subject, channel.name) }
-      return ({ stop }) => channel.send({ ...texts, expiresAt: deadline, ...how }, stop)
+    async prepare(subject, of) {
+      if (isAlarm(subject)) return ({ stop }) => chat.sendAlarm(subject, stop)
+      const asked = askingIn(of.occasion)
+      const asking = asked === null ? null : { ...asked, by: nameOf(chat, asked.presser) }
+      const card = await makeCard(chat, (await read(subject.id)) ?? subject, of, asking)
+      return ({ stop }) => chat.send(card, of.destination, messageName(of), stop)
     },
   }
+}
+
+/** Whoever asked to approve by a command is asked once more with the card itself. */
+function askingIn(occasion: Occasion): Omit<Asking, 'by'> | null {
+  const [, presser] = /^asked:approve:([^:]+):/.exec(occasion) ?? []
+  return presser === undefined ? null : { verb: 'approve', presser: decodeURIComponent(presser) }
+}
+
+/** The same for each try of a message. */
+function messageName({ subjectId, destination, occasion }: DeliveryKey): string {
+  return occasion === 'notice' && destination === '' ? subjectId : `${subjectId}:${destination}:${occasion}`
 }
 
 /** Told when no chat was in time. Its line follows the commit: see log-channel.ts. */
@@ -122,10 +135,9 @@ function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | '
 }
 
 /** A chat that was taken out of the settings while messages were waiting for it. */
-function missingChat(name: ChannelName): Channel {
-  const refuse = (): Promise<SendOutcome> =>
-    Promise.resolve({ kind: 'refused', fault: 'gone', error: 'not configured' })
-  return { name, send: refuse, sendAlarm: refuse }
+function missingChat(name: ChannelName, order: ChannelName[]): Carrier {
+  const refused: SendOutcome = { kind: 'refused', fault: 'gone', error: 'not configured' }
+  return { ...carryNotices(order), name, isLoud: true, prepare: () => () => Promise.resolve(refused) }
 }
 
 const nothingToTell: SendOutcome = { kind: 'refused', fault: 'message', error: 'not resolved' }

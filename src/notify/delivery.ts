@@ -1,6 +1,6 @@
 // A delivery: queued, and its state after a try (pure). What notices, alarms and callbacks have in common.
 import type { ChannelName, Delivery, Occasion, Subject } from '../core/model.js'
-import type { SendOutcome } from './notifier.js'
+import type { SendOutcome } from './chat.js'
 
 /** `skipped`: the destination was not even tried, because it is known to be down until then, or for good. */
 export interface Skipped {

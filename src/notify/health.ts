@@ -1,5 +1,5 @@
 // What a lane knows of a destination: down, busy or well. Says so in the log once, when that changes.
-import type { SendOutcome } from './notifier.js'
+import type { SendOutcome } from './chat.js'
 import { backoff, type Skipped } from './delivery.js'
 import { createGate, type Gate } from './gate.js'
 

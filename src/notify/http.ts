@@ -2,7 +2,7 @@
 import { cut } from '../core/cut.js'
 import { visibleLine } from '../core/visible.js'
 import { attempt } from './attempt.js'
-import { boundPause, type SendOutcome } from './notifier.js'
+import { boundPause, type SendOutcome } from './chat.js'
 
 /** Loaded with the first message: a service without chats does without. */
 let loaded: ReturnType<typeof loadClient> | undefined

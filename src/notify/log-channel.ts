@@ -9,7 +9,7 @@ import type { Alarm, Confirmation } from '../core/model.js'
 import { shortLine, shortQuotedLine } from '../core/cut.js'
 import { isPlain } from '../policy/name.js'
 import type { Committed, Store } from '../store/store.js'
-import { alarmWords, noSessionKey } from './notifier.js'
+import { alarmWords, noSessionKey } from './alarm-text.js'
 
 type Notified = Extract<AuditEvent, { type: 'notified' }>
 type AlarmTold = Extract<Notified['data'], { alarm_id: string }>

@@ -229,7 +229,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       const since = clock.now()
       const obstacle = obstacleTo(subject, place)
       if (obstacle !== undefined) return obstacle
-      const send = await carrier.prepare(subject, baseUrl)
+      const send = await carrier.prepare(subject, place.due)
       return health.gate.pass(async () => {
         const obstacle = obstacleTo(subject, place)
         if (obstacle !== undefined) return obstacle

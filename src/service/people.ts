@@ -231,7 +231,9 @@ export function createPeople(
         return { answer: refuse('name_taken', `The chat id belongs to '${other.name}'; one person has one.`) }
       }
     }
-    const isChanged = personalChats.some((channel) => idIn(channel, { identities }) !== idIn(channel, standing ?? nobody))
+    const isChanged = personalChats.some(
+      (channel) => idIn(channel, { identities }) !== idIn(channel, standing ?? nobody),
+    )
     if (standing !== undefined && !isChanged) return { person: standing, writes: [], events: [] }
     const version = (standing?.version ?? 0) + 1
     const person: Person = { name, version, identities, createdAt: standing?.createdAt ?? now }

@@ -40,7 +40,10 @@ export interface ChatServer {
   failAlways(fault: Fault | null): void
 }
 
-export async function startChatServer(t: Test, answer: (call: Call) => Reply): Promise<ChatServer> {
+/** Who ends what was started: a test, or whoever plays a chat for something else. */
+export type Owner = Pick<Test, 'teardown'>
+
+export async function startChatServer(t: Owner, answer: (call: Call) => Reply): Promise<ChatServer> {
   const calls: Call[] = []
   const scripted: Fault[] = []
   let standing: Fault | null = null

@@ -136,7 +136,8 @@ function prepare(db: Database.Database) {
         ORDER BY arrival DESC LIMIT @limit`,
       )
       .pluck(),
-    brief: db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
+    brief:
+      db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
     atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
     pendingBriefly: byDeadline(table.columns(briefly)),

@@ -1,0 +1,126 @@
+// A chat in memory behind the port: what it was asked to do, and ways to press and write in it. The chats' own formats are tested
+// with played services; this is for what all chats have in common.
+import type { MessageRef, PersonalChat } from '../../src/core/model.js'
+import type { Card, CardButton } from '../../src/notify/card.js'
+import type { Chat, Ears, PressAnswer, SendOutcome, Text, Words } from '../../src/notify/chat.js'
+
+export interface Shown {
+  ref: MessageRef
+  place: string
+  name: string
+  /** What it shows now. */
+  card: Card | null
+  text: Text | null
+  /** All it ever showed, this included. */
+  history: Card[]
+}
+
+export interface PlayedChat extends Chat {
+  messages: Shown[]
+  edits: { ref: MessageRef; card: Card }[]
+  /** What becomes of the next edits, one each. */
+  failEdits(...outcomes: (SendOutcome | Promise<SendOutcome>)[]): void
+  failSends(...outcomes: SendOutcome[]): void
+  press(message: Shown, label: string, id: string, more?: { reason?: string; isNobody?: boolean }): Promise<PressAnswer>
+  pressData(data: string, id: string, message: MessageRef | null, reason?: string): Promise<PressAnswer>
+  write(text: string, id: string, more?: Partial<Words>): Promise<void>
+  buttons(message: Shown): string[]
+  dataOf(message: Shown, label: string): string
+}
+
+export function playChat(given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute'>> & { name?: PersonalChat } = {}): PlayedChat {
+  const { name = 'telegram', hasForms = false, editsPerMinute = 1000 } = given
+  const messages: Shown[] = []
+  const edits: PlayedChat['edits'] = []
+  const editOutcomes: (SendOutcome | Promise<SendOutcome>)[] = []
+  const sendOutcomes: SendOutcome[] = []
+  let ears: Ears | null = null
+  let written = 0
+
+  function take(place: string, name: string, card: Card | null, text: Text | null): SendOutcome {
+    const scripted = sendOutcomes.shift()
+    if (scripted !== undefined) return scripted
+    const ref = { chat: place === '' ? 'home' : place, id: String(messages.length + 1) }
+    messages.push({ ref, place, name, card, text, history: card === null ? [] : [card] })
+    return { kind: 'sent', message: ref }
+  }
+
+  function find({ chat, id }: MessageRef): Shown | undefined {
+    return messages.find(({ ref }) => ref.chat === chat && ref.id === id)
+  }
+
+  const chat: PlayedChat = {
+    name,
+    hasForms,
+    editsPerMinute,
+    dialect: { adapt: (shown) => shown, share: { name: 200, details: 1000, description: 1000, isShared: false } },
+    hasButtons: () => true,
+    isPrivate: (place) => place !== '',
+    send: async (card, place, name) => take(place, name, card, null),
+    sendAlarm: async (alarm) => take('', alarm.id, null, { lines: [[{ theirs: alarm.reason }]], link: null }),
+    sendText: async (text, place, name) => take(place, name, null, text),
+    async edit(ref, card) {
+      const scripted = await editOutcomes.shift()
+      if (scripted !== undefined && scripted.kind !== 'sent') return scripted
+      const message = find(ref)
+      if (message === undefined) return { kind: 'refused', fault: 'message', error: '400 message to edit not found' }
+      message.card = card
+      message.history.push(card)
+      edits.push({ ref, card })
+      return { kind: 'sent' }
+    },
+    async editText(ref, text) {
+      const message = find(ref)
+      if (message !== undefined) message.text = text
+      return { kind: 'sent' }
+    },
+    probe: async () => ({ state: 'reachable', as: 'played' }),
+    hear(given) {
+      ears = given
+      return { stop: async () => {}, receive: null }
+    },
+    messages,
+    edits,
+    failEdits: (...outcomes) => void editOutcomes.push(...outcomes),
+    failSends: (...outcomes) => void sendOutcomes.push(...outcomes),
+    buttons: ({ card }) => (card?.buttons ?? []).flat().map(({ label }) => label),
+    dataOf(message, label) {
+      const button = (message.card?.buttons ?? []).flat().find((one) => one.label === label)
+      if (button?.kind !== 'press') throw new Error(`there is no button ${label}: ${chat.buttons(message).join(', ')}`)
+      return button.data
+    },
+    press: (message, label, id, { reason, isNobody = false } = {}) =>
+      ears!.press({
+        by: { channel: name, id, isNobody },
+        data: chat.dataOf(message, label),
+        message: message.ref,
+        reason: reason ?? null,
+      }),
+    pressData: (data, id, message, reason) =>
+      ears!.press({ by: { channel: name, id, isNobody: false }, data, message, reason: reason ?? null }),
+    write: (text, id, more = {}) =>
+      ears!.say({
+        by: { channel: name, id, isNobody: false },
+        place: 'home',
+        isHome: true,
+        isPrivate: false,
+        text,
+        replyTo: null,
+        message: { chat: 'home', id: `w${(written += 1)}` },
+        name: `w${written}`,
+        ...more,
+      }),
+  }
+  return chat
+}
+
+export function isPress(button: CardButton): boolean {
+  return button.kind === 'press'
+}
+
+/** What a text says, as plain text. */
+export function said({ text }: Pick<Shown, 'text'>): string {
+  return (text?.lines ?? [])
+    .map((line) => line.map((part) => ('ours' in part ? part.ours : 'theirs' in part ? part.theirs : part.bold)).join(''))
+    .join('\n')
+}
