@@ -1,8 +1,10 @@
 // A chat in memory behind the port: what it was asked to do, and ways to press and write in it. The chats' own formats are tested
 // with played services; this is for what all chats have in common.
+import type { Test } from 'tap'
 import type { MessageRef, PersonalChat } from '../../src/core/model.js'
-import type { Card, CardButton } from '../../src/notify/card.js'
+import type { Card } from '../../src/notify/card.js'
 import type { Chat, Ears, PressAnswer, SendOutcome, Text, Words } from '../../src/notify/chat.js'
+import { type Built, build, type BuildOptions, until } from '../support.js'
 
 export interface Shown {
   ref: MessageRef
@@ -28,7 +30,9 @@ export interface PlayedChat extends Chat {
   dataOf(message: Shown, label: string): string
 }
 
-export function playChat(given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute'>> & { name?: PersonalChat } = {}): PlayedChat {
+export function playChat(
+  given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute'>> & { name?: PersonalChat } = {},
+): PlayedChat {
   const { name = 'telegram', hasForms = false, editsPerMinute = 1000 } = given
   const messages: Shown[] = []
   const edits: PlayedChat['edits'] = []
@@ -114,13 +118,36 @@ export function playChat(given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute'
   return chat
 }
 
-export function isPress(button: CardButton): boolean {
-  return button.kind === 'press'
-}
-
 /** What a text says, as plain text. */
 export function said({ text }: Pick<Shown, 'text'>): string {
   return (text?.lines ?? [])
-    .map((line) => line.map((part) => ('ours' in part ? part.ours : 'theirs' in part ? part.theirs : part.bold)).join(''))
+    .map((line) =>
+      line.map((part) => ('ours' in part ? part.ours : 'theirs' in part ? part.theirs : part.bold)).join(''),
+    )
     .join('\n')
+}
+
+export interface Played extends Built {
+  chat: PlayedChat
+  ask(fields?: Record<string, unknown>): Promise<{ id: string; message: Shown }>
+  status(id: string): Promise<any>
+}
+
+/** An app with one such chat behind it, in which 11 and 12 may decide. */
+export async function withChat(t: Test, options: BuildOptions & { chat?: PlayedChat } = {}): Promise<Played> {
+  const chat = options.chat ?? playChat()
+  const config = { telegramAllowedUsers: ['11', '12'], discordAllowedUsers: ['11', '12'], ...options.config }
+  const built = await build(t, { ...options, chats: [chat], config })
+  return {
+    ...built,
+    chat,
+    async ask(fields) {
+      const before = chat.messages.length
+      const { body } = await built.submit(fields)
+      await until(() => chat.messages.length > before)
+      await until(async () => (await built.store.deliveries.of(body.id)).some(({ message }) => message !== null))
+      return { id: body.id, message: chat.messages.at(-1)! }
+    },
+    status: async (id) => (await built.call('GET', `/confirm/${id}`)).body,
+  }
 }

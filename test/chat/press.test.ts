@@ -1,32 +1,8 @@
 // Presses, by what all chats have in common: who may press what, once, and what becomes of every copy of the message.
-import t, { type Test } from 'tap'
-import { type Built, build, type BuildOptions, until } from '../support.js'
+import t from 'tap'
+import { until } from '../support.js'
 import { locally } from '../actors.js'
-import { type PlayedChat, playChat, type Shown } from './played-chat.js'
-
-interface Played extends Built {
-  chat: PlayedChat
-  ask(fields?: Record<string, unknown>): Promise<{ id: string; message: Shown }>
-  status(id: string): Promise<any>
-}
-
-async function withChat(t: Test, options: BuildOptions & { chat?: PlayedChat } = {}): Promise<Played> {
-  const chat = options.chat ?? playChat()
-  const config = { telegramAllowedUsers: ['11', '12'], discordAllowedUsers: ['11', '12'], ...options.config }
-  const built = await build(t, { ...options, chats: [chat], config })
-  return {
-    ...built,
-    chat,
-    async ask(fields) {
-      const before = chat.messages.length
-      const { body } = await built.submit(fields)
-      await until(() => chat.messages.length > before)
-      await until(async () => (await built.store.deliveries.of(body.id)).some(({ message }) => message !== null))
-      return { id: body.id, message: chat.messages.at(-1)! }
-    },
-    status: async (id) => (await built.call('GET', `/confirm/${id}`)).body,
-  }
-}
+import { playChat, withChat } from './played-chat.js'
 
 const text = (answer: any) => answer.text as string
 
@@ -102,7 +78,10 @@ t.test('in a chat with forms Deny opens one, and sent it denies, with or without
 t.test('a stranger, a bot and a wrong id decide nothing, are told how to mend it, and are on record', async (t) => {
   const { chat, ask, status, call } = await withChat(t)
   const { id, message } = await ask()
-  t.match(text(await chat.press(message, 'Deny', '99')), /nobody has allowed your id, 99.*people set --name NAME --telegram 99/)
+  t.match(
+    text(await chat.press(message, 'Deny', '99')),
+    /nobody has allowed your id, 99.*people set --name NAME --telegram 99/,
+  )
   t.match(text(await chat.press(message, 'Deny', '11', { isNobody: true })), /Only a person can decide/)
   t.equal((await status(id)).status, 'pending')
   const { body } = await call('GET', '/audit/events?type=rejected')
@@ -115,31 +94,34 @@ t.test('a stranger, a bot and a wrong id decide nothing, are told how to mend it
   )
 })
 
-t.test('what no button sends decides nothing: forged, of another verb, of another message, of another chat', async (t) => {
-  const { chat, ask, status } = await withChat(t)
-  const { id, message } = await ask()
-  const other = await ask({ action: 'other' })
-  const data = chat.dataOf(message, 'Deny')
-  const token = data.slice(data.indexOf(':') + 1)
-  const approve = chat.dataOf(message, 'Approve')
-  const forged = [
-    ['', message.ref],
-    ['deny', message.ref],
-    [`deny:${'A'.repeat(43)}`, message.ref],
-    [`yes:${token}`, message.ref],
-    [approve.replace('approve', 'yes'), message.ref],
-    [data, other.message.ref],
-    [data, { chat: 'elsewhere', id: message.ref.id }],
-    [data, null],
-    [`${data} `, message.ref],
-    ['x'.repeat(100_000), message.ref],
-  ] as const
-  for (const [sent, ref] of forged) {
-    t.match(text(await chat.pressData(sent, '11', ref)), /no longer good/, sent.slice(0, 60))
-  }
-  t.equal((await status(id)).status, 'pending')
-  t.equal((await status(other.id)).status, 'pending')
-})
+t.test(
+  'what no button sends decides nothing: forged, of another verb, of another message, of another chat',
+  async (t) => {
+    const { chat, ask, status } = await withChat(t)
+    const { id, message } = await ask()
+    const other = await ask({ action: 'other' })
+    const data = chat.dataOf(message, 'Deny')
+    const token = data.slice(data.indexOf(':') + 1)
+    const approve = chat.dataOf(message, 'Approve')
+    const forged = [
+      ['', message.ref],
+      ['deny', message.ref],
+      [`deny:${'A'.repeat(43)}`, message.ref],
+      [`yes:${token}`, message.ref],
+      [approve.replace('approve', 'yes'), message.ref],
+      [data, other.message.ref],
+      [data, { chat: 'elsewhere', id: message.ref.id }],
+      [data, null],
+      [`${data} `, message.ref],
+      ['x'.repeat(100_000), message.ref],
+    ] as const
+    for (const [sent, ref] of forged) {
+      t.match(text(await chat.pressData(sent, '11', ref)), /no longer good/, sent.slice(0, 60))
+    }
+    t.equal((await status(id)).status, 'pending')
+    t.equal((await status(other.id)).status, 'pending')
+  },
+)
 
 t.test('two press at once: one decision stands, and both learn it', async (t) => {
   const { chat, ask, status, events } = await withChat(t)
@@ -214,7 +196,9 @@ t.test('for this session: what follows of it passes, and only where the rule all
   await chat.press(message, 'Approve for this session', '11')
   await until(() => message.card!.tone === 'asking')
   t.match(message.card!.notes.join(), /whatever follows of it in this session/)
-  t.match(await chat.press(message, 'Yes, approve', '11'), { text: 'Approved, and so is what follows of it in this session.' })
+  t.match(await chat.press(message, 'Yes, approve', '11'), {
+    text: 'Approved, and so is what follows of it in this session.',
+  })
   t.equal((await status(id)).status, 'approved')
   t.equal((await submit({ session_key: 's1' })).body.status, 'auto_approved')
   const high = await ask({ action: 'delete_data', session_key: 's1' })
