@@ -14,7 +14,7 @@ import { type Clock, systemClock, systemTimeZone } from './clock.js'
 import type { Config } from './config/schemas.js'
 import { type Recipient, textOf } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
-import { personalChats } from './core/model.js'
+import { chatTitles, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
@@ -290,6 +290,16 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
       outbox.start(url)
       follower.start()
       ears.start()
+      for (const { name } of chats.filter((chat) => chat.hear !== null && chat.hasButtons())) {
+        const channel = personalChats.find((one) => one === name)
+        if (channel === undefined || who.isAnyKnown(channel)) continue
+        const command = nameCommand(`people set --name NAME --${channel} ID`)
+        const variable = `${channel.toUpperCase()}_ALLOWED_USERS`
+        log.warn(
+          { channel },
+          `nobody may decide in ${chatTitles[channel]} yet: ${command}, or ${variable}. Whoever presses a button is told their ID.`,
+        )
+      }
     },
     async stopSending(graceMs) {
       await ears.stop(graceMs)

@@ -1,5 +1,6 @@
 // Who somebody in a chat is to Holdpoint: a person on record, an id that the settings allow, or a stranger. Nothing but the id
 // that the chat vouches for counts.
+import { idIn } from '../access/person.js'
 import { type ActorOf, textOf, unknownActor } from '../core/actor.js'
 import type { Pending, PersonalChat, Verdict, Via } from '../core/model.js'
 import { type Refusal, refuse } from '../core/refusal.js'
@@ -15,6 +16,8 @@ export type Known = ActorOf<'person' | 'user'>
 export interface Who {
   /** Who this is, if they may decide; else null. */
   know(somebody: Somebody): Known | null
+  /** Whether anybody may decide there. */
+  isAnyKnown(channel: PersonalChat): boolean
   /** Records that a stranger tried something; whether there was room for it. */
   refuseStranger(somebody: Somebody, via: Via, id: string | null): Promise<boolean>
   /** Why their vote does not count, or null. It is on record then, as it is where somebody has decided. */
@@ -32,6 +35,8 @@ export function createWho({ people, recordRefusal }: Service, allowed: AllowedUs
 
   return {
     know,
+    isAnyKnown: (channel) =>
+      allowed[channel].size > 0 || people.people().some((person) => idIn(channel, person) !== null),
     async refuseStranger({ channel, id: own, isNobody }, via, id) {
       const actor = isNobody ? unknownActor : ({ kind: 'user', channel, id: own } as const)
       const refusal = refuse('forbidden', 'Nobody has allowed this id to decide.')

@@ -33,8 +33,13 @@ interface Job {
   asking: Asking | null
   /** Somebody waits for it. */
   isUrgent: boolean
-  tries: number
-  notBefore: number
+}
+
+/** What is to be edited in one place, each in the order in which it came, and when its last edits were. */
+interface Place {
+  urgent: Map<string, Job>
+  usual: Map<string, Job>
+  edits: number[]
 }
 
 /** How many edits of one chat are under way at once. */
@@ -52,65 +57,82 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
   const lanes = new Map(chats.map((chat) => [chat.name, createLane(chat)]))
 
   function createLane(chat: Chat) {
-    /** In the order in which they came. */
-    const jobs = new Map<string, Job>()
+    const places = new Map<string, Place>()
     const underWay = new Map<string, Promise<void>>()
-    /** When each place had its last edits, for as long as that counts. */
-    const edits = new Map<string, number[]>()
+    let failures = 0
     let pausedUntil = -Infinity
-    const timer: Timer = createAlarm(clock, look)
+    const timer: Timer = createAlarm(clock, () => Promise.resolve(look()))
 
-    function add(job: Omit<Job, 'tries' | 'notBefore'>): void {
+    function add(job: Job): void {
       if (isStopped) return
-      jobs.set(nameOf(job.of), { ...job, tries: 0, notBefore: -Infinity })
-      timer.by(clock.now())
+      const name = nameOf(job.of)
+      const { urgent, usual } = placeOf(job)
+      urgent.delete(name)
+      usual.delete(name)
+      ;(job.isUrgent ? urgent : usual).set(name, job)
+      timer.by(Math.max(clock.now(), pausedUntil))
+    }
+
+    function placeOf({ of: { destination } }: Job): Place {
+      const known = places.get(destination)
+      if (known !== undefined) return known
+      const made: Place = { urgent: new Map(), usual: new Map(), edits: [] }
+      places.set(destination, made)
+      return made
     }
 
     /** Starts what may be edited now; answers when to look again. */
-    function look(): Promise<number | undefined> {
+    function look(): number | undefined {
       const now = clock.now()
-      if (isStopped || now < pausedUntil) return Promise.resolve(isStopped ? undefined : pausedUntil)
+      if (isStopped || now < pausedUntil) return isStopped ? undefined : pausedUntil
       let next = Infinity
-      const inTurn = [...jobs].sort(([, a], [, b]) => Number(b.isUrgent) - Number(a.isUrgent))
-      for (const [name, job] of inTurn) {
-        if (underWay.size >= width) return Promise.resolve(undefined)
-        if (underWay.has(name)) continue
-        const from = Math.max(job.notBefore, roomFrom(job.of.destination, now))
-        if (from > now) {
-          next = Math.min(next, from)
-          continue
+      for (const [name, place] of places) {
+        place.edits = place.edits.filter((at) => at > now - minuteMs)
+        for (let job = nextIn(place); job !== undefined; job = nextIn(place)) {
+          const from = roomFrom(place)
+          if (from > now) next = Math.min(next, from)
+          if (from > now || underWay.size >= width) break
+          const jobs = job.isUrgent ? place.urgent : place.usual
+          jobs.delete(nameOf(job.of))
+          place.edits.push(now)
+          start(job)
         }
-        jobs.delete(name)
-        note(job.of.destination, now)
-        const run = edit(job)
-          .catch((error: unknown) => {
-            if (!(error instanceof StoreUnavailable)) throw error
-            again(job, clock.now() + storeRetryMs)
-          })
-          .finally(() => {
-            underWay.delete(name)
-            timer.by(clock.now())
-          })
-        underWay.set(name, run)
+        if (place.urgent.size + place.usual.size + place.edits.length === 0) places.delete(name)
       }
-      return Promise.resolve(next === Infinity ? undefined : next)
+      return next === Infinity ? undefined : next
+    }
+
+    /** Of those whose message is not being edited. */
+    function nextIn({ urgent, usual }: Place): Job | undefined {
+      for (const jobs of [urgent, usual]) for (const [name, job] of jobs) if (!underWay.has(name)) return job
+      return undefined
     }
 
     /** From when on a place takes one more. */
-    function roomFrom(place: string, now: number): number {
-      const recent = (edits.get(place) ?? []).filter((at) => at > now - minuteMs)
-      return recent.length < chat.editsPerMinute ? -Infinity : recent[recent.length - chat.editsPerMinute]! + minuteMs
+    function roomFrom({ edits }: Place): number {
+      return edits.length < chat.editsPerMinute ? -Infinity : edits[edits.length - chat.editsPerMinute]! + minuteMs
     }
 
-    function note(place: string, now: number): void {
-      edits.set(place, [...(edits.get(place) ?? []).filter((at) => at > now - minuteMs), now])
-      for (const [other, times] of edits) if (times.at(-1)! <= now - minuteMs) edits.delete(other)
+    function start(job: Job): void {
+      const name = nameOf(job.of)
+      const run = edit(job)
+        .catch((error: unknown) => {
+          if (!(error instanceof StoreUnavailable)) throw error
+          pausedUntil = clock.now() + storeRetryMs
+          again(job)
+        })
+        .finally(() => {
+          underWay.delete(name)
+          timer.by(Math.max(clock.now(), pausedUntil))
+        })
+      underWay.set(name, run)
     }
 
     /** Unless something newer is to be shown. */
-    function again(job: Job, notBefore: number): void {
+    function again(job: Job): void {
+      const { urgent, usual } = placeOf(job)
       const name = nameOf(job.of)
-      if (!jobs.has(name)) jobs.set(name, { ...job, tries: job.tries + 1, notBefore })
+      if (!urgent.has(name) && !usual.has(name)) add(job)
     }
 
     async function edit(job: Job): Promise<void> {
@@ -133,27 +155,24 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
 
     async function settle(job: Job, outcome: SendOutcome, shown: number | null): Promise<void> {
       const now = clock.now()
-      switch (outcome.kind) {
-        case 'sent':
-          if (shown === null || shown > 0) await store.deliveries.note(job.of, shown)
-          return
-        case 'busy':
-          pausedUntil = Math.max(pausedUntil, now + boundPause(outcome.retryAfterMs))
-          return again(job, pausedUntil)
-        case 'failed':
-          return again(job, now + backoff(job.tries + 1, random()))
-        case 'refused':
-          if (outcome.fault === 'channel') {
-            pausedUntil = now + refusedPauseMs
-            return again(job, pausedUntil)
-          }
-          log.warn(
-            { channel: chat.name, id: job.of.subjectId, error: outcome.error },
-            `${chat.name} cannot edit a message`,
-          )
-          // It was deleted, or never can be changed: nothing is left to follow.
-          await store.deliveries.note(job.of, null)
+      if (outcome.kind === 'sent') {
+        failures = 0
+        if (shown === null || shown > 0) await store.deliveries.note(job.of, shown)
+      } else if (outcome.kind === 'refused' && outcome.fault !== 'channel') {
+        const { subjectId: id } = job.of
+        log.warn({ channel: chat.name, id, error: outcome.error }, `${chat.name} cannot edit a message`)
+        // It was deleted, or never can be changed: nothing is left to follow.
+        await store.deliveries.note(job.of, null)
+      } else {
+        if (outcome.kind === 'failed') failures += 1
+        pausedUntil = Math.max(pausedUntil, now + pauseAfter(outcome))
+        again(job)
       }
+    }
+
+    function pauseAfter(outcome: Exclude<SendOutcome, { kind: 'sent' }>): number {
+      if (outcome.kind === 'busy') return boundPause(outcome.retryAfterMs)
+      return outcome.kind === 'failed' ? backoff(failures, random()) : refusedPauseMs
     }
 
     /** What was to be edited when the service ended. */

@@ -4,10 +4,10 @@ import { sha256 } from '../core/digest.js'
 import type { Alarm, MessageRef, Risk } from '../core/model.js'
 import { cut } from '../core/cut.js'
 import { visibleLine } from '../core/visible.js'
+import { alarmFactsOf, type AlarmShare, noSessionKey } from './alarm-text.js'
 import type { Block, Card, Dialect } from './card.js'
 import type { Chat, Probe, SendOutcome, Text, TextPart } from './chat.js'
 import { type Answer, get, judge, post, wordsOf } from './http.js'
-import { alarmFactsOf, type AlarmShare, noSessionKey } from './notifier.js'
 
 export interface NtfySettings {
   url: string
@@ -159,8 +159,7 @@ function renderAlarm(alarm: Alarm): Message {
 }
 
 function renderText({ lines, link }: Text): Message {
-  const part = (one: TextPart) =>
-    'theirs' in one ? quoted(withoutQuotes(one.theirs)) : 'bold' in one ? one.bold : one.ours
+  const part = (one: TextPart) => ('theirs' in one ? quoted(adapt(one.theirs)) : 'bold' in one ? one.bold : one.ours)
   const message = fill(
     lines.map((parts) => parts.map(part).join('')),
     [],

@@ -1,7 +1,11 @@
 // What the played chat services share: a server on loopback that answers by their rules, unless a test scripts a fault.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Test } from 'tap'
+
+/** What ends them: a tap test, or whoever plays a chat without one. */
+export interface Teardown {
+  teardown(run: () => unknown): void
+}
 
 export interface Call {
   method: string
@@ -40,10 +44,7 @@ export interface ChatServer {
   failAlways(fault: Fault | null): void
 }
 
-/** Who ends what was started: a test, or whoever plays a chat for something else. */
-export type Owner = Pick<Test, 'teardown'>
-
-export async function startChatServer(t: Owner, answer: (call: Call) => Reply): Promise<ChatServer> {
+export async function startChatServer(t: Teardown, answer: (call: Call) => Reply): Promise<ChatServer> {
   const calls: Call[] = []
   const scripted: Fault[] = []
   let standing: Fault | null = null

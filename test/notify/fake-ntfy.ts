@@ -1,6 +1,6 @@
 // Plays an ntfy server: one topic that a token may write to, messages as a subscriber sees them now, and the limits of the
 // real one.
-import { type Call, type ChatServer, type Owner, type Reply, startChatServer } from './chat-server.js'
+import { type Call, type ChatServer, type Teardown, type Reply, startChatServer } from './chat-server.js'
 
 export interface NtfyMessage {
   id: string
@@ -30,7 +30,7 @@ export interface FakeNtfy extends ChatServer {
 
 const maxBytes = 4096
 
-export async function startNtfy(t: Owner): Promise<FakeNtfy> {
+export async function startNtfy(t: Teardown): Promise<FakeNtfy> {
   const topic = 'holdpoint-4f1c9d27aa'
   const token = 'tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2'
   const messages: NtfyMessage[] = []
