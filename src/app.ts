@@ -177,7 +177,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     follower,
     who,
     howToAllow,
-    askWhy: (chat, { message }, of) => void listener.askWhy(chat, of.destination, of, message),
+    askWhy: (chat, press, of) => void listener.askWhy(chat, press, of),
   })
   const ears = createEars({ chats, presses, listener, inbox, clock, random, log })
   const metrics = createMetrics(store, service)

@@ -160,7 +160,7 @@ function showFacts(confirmation: Confirmation, { adapt, share }: Dialect): Shown
     { label: 'Risk', value: riskWords[terms.risk], isTheirs: false },
     terms.rule === defaultTerms.rule
       ? { label: 'Rule', value: 'none is about this action', isTheirs: false }
-      : { label: 'Rule', value: adapt(cut(visibleLine(terms.rule), share.name)), isTheirs: true },
+      : { label: 'Rule', value: cut(adapt(visibleLine(terms.rule)), share.name), isTheirs: true },
     name('Requester', requester),
     ...(onBehalfOf === null ? [] : [name('On behalf of (not verified)', onBehalfOf)]),
     ...(sessionKey === '' ? [] : [name('Session', sessionKey)]),
@@ -275,9 +275,10 @@ function titleOf({ confirmation: { status }, reminder }: View): string {
 
 /** Of what is asked once more, as Approve deploy_production, digest 873eb741? */
 function questionOf({ action, digest }: Confirmation, asking: NonNullable<View['asking']>, dialect: Dialect): string {
-  const what = dialect.adapt(cut(visibleLine(action), 80))
+  // It stands outside of code, where others' words could be a link, markup or part of our sentence. Below it stands whole.
+  const what = /^[\w-]{1,80}$/.test(action) ? dialect.adapt(action) : 'this'
   const whole = asking.verb === 'session' ? ', and whatever follows of it in this session' : ''
-  return `Approve ${what}${whole}, digest ${digest.slice(0, 8)}? Only ${dialect.adapt(cut(visibleLine(asking.by), 80))} can say yes.`
+  return `Approve ${what}${whole}, digest ${digest.slice(0, 8)}? Only ${cut(dialect.adapt(visibleLine(asking.by)), 80)} can say yes.`
 }
 
 function toneOf({ status }: Resolved): Tone {
@@ -289,7 +290,12 @@ function toneOf({ status }: Resolved): Tone {
 function outcomeFacts({ resolution, comments }: Resolved, { adapt }: Dialect): Fact[] {
   const said = (label: string, text: string) => ({
     label,
-    value: adapt(cut(visibleLine(text.slice(0, mostLooked)), mostSaid)),
+    value: cut(
+      adapt(visibleLine(text.slice(0, mostLooked))),
+      mostSaid,
+      Infinity,
+      Math.max(0, text.length - mostLooked),
+    ),
     isTheirs: true,
   })
   const { by, at, reason } = resolution
@@ -303,7 +309,7 @@ function outcomeFacts({ resolution, comments }: Resolved, { adapt }: Dialect): F
 
 function sayNeeds({ terms: { approvals, seats } }: Confirmation): string {
   const groups = seats.map(({ count, group }) => `${count} from ${cut(visibleLine(group), 40)}`).join(', ')
-  return `${approvals} different people${groups === '' ? '' : ` (${groups})`}; one denial ends it`
+  return cut(`${approvals} different people${groups === '' ? '' : ` (${groups})`}; one denial ends it`, mostSaid)
 }
 
 function votesSoFar(confirmation: Confirmation, { adapt }: Dialect): Fact {
@@ -311,5 +317,5 @@ function votesSoFar(confirmation: Confirmation, { adapt }: Dialect): Fact {
     ({ by, verdict }) => `${textOf(by)} ${verdict === 'approve' ? 'approved' : 'denied'}`,
   )
   const count = `${approvalsGiven(confirmation)} of ${confirmation.terms.approvals}`
-  return { label: `Votes (${count})`, value: adapt(cut(visibleLine(names.join(', ')), mostSaid)), isTheirs: true }
+  return { label: `Votes (${count})`, value: cut(adapt(visibleLine(names.join(', '))), mostSaid), isTheirs: true }
 }

@@ -22,7 +22,7 @@ export interface Answer {
 }
 
 /** No answer, or a broken one. */
-type Failed = Extract<SendOutcome, { kind: 'failed' }>
+export type Failed = Extract<SendOutcome, { kind: 'failed' }>
 
 export async function post(
   url: string,
@@ -31,7 +31,19 @@ export async function post(
   timeoutMs: number,
   stop: AbortSignal,
 ): Promise<Answer | Failed> {
-  const json = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+  return send('POST', url, body, headers, timeoutMs, stop)
+}
+
+/** The body goes as JSON. */
+export async function send(
+  method: 'POST' | 'PATCH' | 'PUT',
+  url: string,
+  body: unknown,
+  headers: Record<string, string>,
+  timeoutMs: number,
+  stop: AbortSignal,
+): Promise<Answer | Failed> {
+  const json = { method, headers: { 'content-type': 'application/json', ...headers } }
   return ask(url, { ...json, body: JSON.stringify(body) }, timeoutMs, stop)
 }
 
