@@ -6,7 +6,7 @@ import { nearTo } from '../core/closest.js'
 import type { Confirmation, Delivery, Occasion } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { visibleLine } from '../core/visible.js'
-import type { Chat, Text, TextPart, Words } from '../notify/chat.js'
+import type { Chat, Press, Text, TextPart, Words } from '../notify/chat.js'
 import type { Service } from '../service/service.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 import { decisionOf, sayDone, sayState } from './press.js'
@@ -46,7 +46,7 @@ const mostAsked = 500
 export interface Listener {
   say(chat: Chat, words: Words): Promise<void>
   /** Asks whoever denied for a reason, by a reply. Nothing waits for that. */
-  askWhy(chat: Chat, place: string, of: Delivery, replyTo: Words['replyTo']): Promise<void>
+  askWhy(chat: Chat, press: Pick<Press, 'by' | 'message'>, of: Delivery): Promise<void>
 }
 
 export function createListener({ service, deliveries, who, howToAllow, log }: WordsDeps): Listener {
@@ -176,14 +176,20 @@ export function createListener({ service, deliveries, who, howToAllow, log }: Wo
 
   return {
     say,
-    async askWhy(chat, place, of, replyTo) {
+    async askWhy(chat, { by, message }, of) {
       const text: Text = {
         lines: [[{ ours: 'Denied. To say why, reply to this message; you need not.' }]],
         link: null,
         asksReply: true,
-        ...(replyTo === null ? {} : { replyTo }),
+        asked: by.id,
+        ...(message === null ? {} : { replyTo: message }),
       }
-      const outcome = await chat.sendText(text, place, `why:${of.subjectId}:${of.destination}:${of.occasion}`, never)
+      const outcome = await chat.sendText(
+        text,
+        of.destination,
+        `why:${of.subjectId}:${of.destination}:${of.occasion}`,
+        never,
+      )
       if (outcome.kind !== 'sent' || outcome.message === undefined) return
       asked.set(`${chat.name} ${outcome.message.chat} ${outcome.message.id}`, of.subjectId)
       for (const [first] of asked) if (asked.size > mostAsked) asked.delete(first)

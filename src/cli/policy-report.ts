@@ -9,6 +9,7 @@ import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
 import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
 import { type Breaker, defaultBreaker, fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
 import { defaultResetRule, type ResetSettings, type SessionRules } from '../policy/reset.js'
+import { sayTelling, summarizeTelling } from '../policy/telling.js'
 
 /** What `policy check FILE` prints. Warnings leave it ok. */
 export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {
@@ -134,7 +135,7 @@ function titleOf({ actions, terms }: Rule): string {
 
 /** On one line, for a list of rules. */
 function summarize(terms: Terms): string {
-  const { risk, deciders, mustType, reasonFor, allowsOwn, needsDigest, mayWhitelist } = terms
+  const { risk, deciders, mustType, reasonFor, allowsOwn, needsDigest, mayWhitelist, telling } = terms
   return [
     ...(risk === 'normal' ? [] : [`risk ${risk}`]),
     countApprovals(terms),
@@ -144,6 +145,7 @@ function summarize(terms: Terms): string {
     ...(allowsOwn ? ["the requester's own too"] : []),
     ...(needsDigest ? ['claimed with its digest'] : []),
     mayWhitelist ? 'may be whitelisted' : 'never whitelisted',
+    ...(telling === null ? [] : summarizeTelling(telling)),
   ].join(', ')
 }
 
@@ -178,6 +180,7 @@ function sayTerms(terms: Terms): string[] {
     ...(reasonFor.length === 0 ? [] : [`To ${reasonFor.join(' or ')} takes a reason.`]),
     mayWhitelist ? 'It may be whitelisted, and then passes without asking.' : 'No whitelist entry covers it.',
     ...(needsDigest ? ['It is claimed only with the digest of what is about to be done.'] : []),
+    ...(terms.telling === null ? [] : sayTelling(terms.telling)),
   ]
 }
 

@@ -57,6 +57,28 @@ export interface Terms {
   allowsOwn: boolean
   /** It is claimed only with the digest of what the requester is about to do. */
   needsDigest: boolean
+  /** Who is told, and again while nobody answers; null: as the settings say, once. */
+  telling: Telling | null
+}
+
+export interface Telling {
+  /** Null: as the settings say. */
+  notify: Audience | null
+  /** After which part of the time, between 0 and 1, whoever was told is told again; null: never. */
+  remindAfter: number | null
+  /** After which part others are told; null: none. */
+  escalation: { after: number; to: Audience } | null
+}
+
+/** `first`: one chat after the other until one takes it. `all`: every chat at once. Else all of these at once. */
+export type Audience = 'first' | 'all' | Named
+
+export interface Named {
+  chats: ChatName[]
+  /** Each by themselves. */
+  people: string[]
+  /** Each of those whom the terms name. */
+  deciders: boolean
 }
 
 export const risks = ['low', 'normal', 'high'] as const
@@ -83,6 +105,7 @@ export const defaultTerms: Terms = {
   mustType: false,
   allowsOwn: false,
   needsDigest: false,
+  telling: null,
 }
 
 /** One person's word. */
@@ -286,10 +309,11 @@ export interface MessageRef {
 }
 
 /**
- * The notice itself, a reminder of it, or a card that somebody asked for, once each: `asked:show:NAME`, and with the question
+ * The notice itself, to those who are told first or, while nobody answers, later; a reminder of it; or a card that somebody
+ * asked for, once each: `asked:show:NAME`, and with the question
  * whether they mean it `asked:approve:ID:NAME`, the id percent-encoded.
  */
-export type Occasion = 'notice' | 'reminder' | 'last_reminder' | `asked:${string}`
+export type Occasion = 'notice' | 'escalation' | 'reminder' | 'last_reminder' | `asked:${string}`
 
 /** Which delivery. */
 export type DeliveryKey = Pick<Delivery, 'subjectId' | 'channel' | 'destination' | 'occasion'>

@@ -275,7 +275,8 @@ function titleOf({ confirmation: { status }, reminder }: View): string {
 
 /** Of what is asked once more, as Approve deploy_production, digest 873eb741? */
 function questionOf({ action, digest }: Confirmation, asking: NonNullable<View['asking']>, dialect: Dialect): string {
-  const what = cut(dialect.adapt(visibleLine(action.slice(0, mostLooked))), 80)
+  // It stands outside of code, where others' words could be a link, markup or part of our sentence. Below it stands whole.
+  const what = /^[\w-]{1,80}$/.test(action) ? dialect.adapt(action) : 'this'
   const whole = asking.verb === 'session' ? ', and whatever follows of it in this session' : ''
   return `Approve ${what}${whole}, digest ${digest.slice(0, 8)}? Only ${cut(dialect.adapt(visibleLine(asking.by)), 80)} can say yes.`
 }
@@ -308,7 +309,7 @@ function outcomeFacts({ resolution, comments }: Resolved, { adapt }: Dialect): F
 
 function sayNeeds({ terms: { approvals, seats } }: Confirmation): string {
   const groups = seats.map(({ count, group }) => `${count} from ${cut(visibleLine(group), 40)}`).join(', ')
-  return `${approvals} different people${groups === '' ? '' : ` (${groups})`}; one denial ends it`
+  return cut(`${approvals} different people${groups === '' ? '' : ` (${groups})`}; one denial ends it`, mostSaid)
 }
 
 function votesSoFar(confirmation: Confirmation, { adapt }: Dialect): Fact {

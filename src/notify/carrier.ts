@@ -17,7 +17,7 @@ import { afterCall } from './callback-schedule.js'
 import type { DeliveryResult } from './delivery.js'
 import type { Asking, MakeCard } from './cards.js'
 import type { Chat, SendOutcome } from './chat.js'
-import { afterNotice, isMoot, isWorthWaiting } from './notices.js'
+import { afterNotice, isAsked, isMoot, isWorthWaiting } from './notices.js'
 
 export interface Carrier {
   name: ChannelName
@@ -36,7 +36,7 @@ export interface Carrier {
   /** If not: whether to wait for a busy destination until then, or to go on without it. */
   isWorthWaiting(due: Due, until: number): boolean
   /** Whether there is no point in sending any more. */
-  isMoot(subject: Subject, now: number): boolean
+  isMoot(subject: Subject, of: DeliveryKey, now: number): boolean
   /** Does what must be done before; what it answers sends it. */
   prepare(subject: Subject, of: DeliveryKey): Send | Promise<Send>
   /** Whether this says something about the destination, not about this delivery alone. */
@@ -125,7 +125,7 @@ function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | '
     widthOfShare: 128,
     isPatient: false,
     isWorthWaiting,
-    isMoot,
+    isMoot: (subject, of, now) => !isAsked(of) && isMoot(subject, now),
     tellsOfDestination: () => true,
     after(subject, all, delivery, result, now, random) {
       const notices = all.filter((one) => one.channel !== 'callback')

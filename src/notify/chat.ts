@@ -67,6 +67,8 @@ export interface Text {
   link: { label: string; url: string } | null
   /** Whether an answer is asked for, by a reply to this message (Telegram's force_reply). */
   asksReply?: boolean
+  /** Whose answer it is, by the chat's id, where many read it. */
+  asked?: string
   replyTo?: MessageRef
 }
 

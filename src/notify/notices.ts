@@ -82,7 +82,7 @@ export function afterNotice(
   random: number,
 ): Change {
   const attempts = delivery.attempts + (result.kind === 'skipped' ? 0 : 1)
-  const isOver = isMoot(subject, now)
+  const isOver = !isAsked(delivery) && isMoot(subject, now)
   const log = logOf(all)
   const toldLogAt = log?.state === 'sent' ? log.updatedAt : null
   const progress = isOver && result.kind !== 'sent' ? dropped : progressAfter(result, attempts, now, random)
@@ -92,6 +92,8 @@ export function afterNotice(
     attempts,
     updatedAt: now,
     toldAt: result.kind === 'sent' ? now : delivery.toldAt,
+    message: result.kind === 'sent' ? (result.message ?? null) : delivery.message,
+    shown: result.kind === 'sent' ? shownBy(delivery, subject) : null,
     ...(isAlarm(subject) && toldLogAt !== null ? slowDown(progress, toldLogAt, now) : progress),
   }
   const isLog = delivery.channel === 'log'
@@ -99,6 +101,7 @@ export function afterNotice(
     writes: [{ kind: 'delivery', expect: delivery.version, record }],
     events: [isLog && record.state === 'sent' ? notified(record, subject) : attempted(record, subject)],
   }
+  if (isAsked(delivery)) return change
   if (result.kind === 'sent' && isLog) {
     // The log is the last resort: whoever can still be told in a chat is.
     const unasked = order.filter((chat) => !all.some(({ channel }) => channel === chat))
@@ -131,6 +134,17 @@ export function afterNotice(
     // Nobody tried the log: that it stood ready is no news.
     if (other.channel !== 'log') change.events.push(attempted(settled, subject))
   }
+}
+
+/** What its message shows, as `shown` of a delivery says it. */
+function shownBy({ occasion }: Delivery, subject: Subject): number | null {
+  if (isAlarm(subject) || subject.status !== 'pending') return null
+  return occasion.startsWith('asked:approve:') ? -subject.version : subject.version
+}
+
+/** Somebody asked to see it: it is for them, however it stands. */
+export function isAsked({ occasion }: Pick<Delivery, 'occasion'>): boolean {
+  return occasion.startsWith('asked:')
 }
 
 /** Whether there is no point in telling of it any more. */

@@ -249,7 +249,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       // Between taking it up and sending it nothing more begins once the service stops.
       if (stopped) return 'not now'
       const now = clock.now()
-      if (carrier.isMoot(subject, now)) return { kind: 'skipped', until: null, error: 'resolved' }
+      if (carrier.isMoot(subject, due, now)) return { kind: 'skipped', until: null, error: 'resolved' }
       // A patient lane chose it because there was nothing against it, and has leased it by now.
       if (carrier.isPatient) return undefined
       return isWaitedFor(due, health, now) ? 'not now' : health.skip(now)

@@ -8,10 +8,8 @@ import { suggest } from './parts.js'
 import { builtInNames } from './policy.js'
 import { isHighRisk } from './risk.js'
 import { problemWithNames, type RuleSettings, type Setting } from './schema.js'
+import { audienceOf, groupIn, type Groups, isNamed } from './telling.js'
 import type { Path } from './yaml.js'
-
-/** Members by name; null where they could not be read, and nothing more is said about them. */
-export type Groups = ReadonlyMap<string, string[] | null>
 
 export interface Conflict {
   /** Within the rule. */
@@ -28,10 +26,6 @@ export function peopleAmong(deciders: string[], groups: Groups): string[] | null
   return people.includes(null) ? null : [...new Set((people as string[][]).flat())]
 }
 
-function groupIn(decider: string): string | null {
-  return decider.startsWith('group:') ? decider.slice('group:'.length) : null
-}
-
 /** How many must approve, from which groups; null where a group is not known. */
 export function seatsOf(approvals: RuleSettings['approvals'], groups: Groups): { count: number; seats: Seat[] } | null {
   if (approvals === undefined || typeof approvals === 'number') return { count: approvals ?? 1, seats: [] }
@@ -42,14 +36,17 @@ export function seatsOf(approvals: RuleSettings['approvals'], groups: Groups): {
 
 /** Groups that a rule names and the file does not have. The rule is as written: what else is wrong with it hides none. */
 export function unknownGroups(rule: Record<string, unknown>, groups: Groups): Conflict[] {
-  const { approvals, deciders } = rule
+  const { approvals } = rule
   const named: { path: Path; name: string }[] = []
   if (typeof approvals === 'object' && approvals !== null && !Array.isArray(approvals)) {
     named.push(...Object.keys(approvals).map((name) => ({ path: ['approvals', name], name })))
   }
-  for (const [index, one] of (Array.isArray(deciders) ? (deciders as unknown[]) : [deciders]).entries()) {
-    const name = typeof one === 'string' ? groupIn(one) : null
-    if (name !== null) named.push({ path: ['deciders', index], name })
+  for (const setting of ['deciders', 'notify', 'escalate_to']) {
+    const written = rule[setting]
+    for (const [index, one] of (Array.isArray(written) ? (written as unknown[]) : [written]).entries()) {
+      const name = typeof one === 'string' ? groupIn(one) : null
+      if (name !== null) named.push({ path: [setting, index], name })
+    }
   }
   const known = [...groups.keys()]
   return named
@@ -98,6 +95,23 @@ export function conflictsIn(
   else if (approvals !== null && isRight('deciders') && (deciders !== null || rule.deciders === undefined)) {
     const problem = problemWithApprovals(approvals, deciders)
     if (problem !== null) say('approvals', problem)
+  }
+  for (const setting of ['notify', 'escalate_to'] as const) {
+    const targets = rule[setting]
+    if (targets === undefined) continue
+    if (targets.includes('deciders') && rule.deciders === undefined && !(rule.approvals instanceof Map)) {
+      const why = '`deciders` are those whom the rule names, and it names none'
+      say(setting, `${why}; add \`deciders\`, or say who else is told`)
+    }
+    const audience = audienceOf(targets, groups)
+    const same = isNamed(audience) ? problemWithNames(audience.people) : null
+    if (same !== null) say(setting, same)
+  }
+  if (rule.escalate_after !== undefined && rule.escalate_to === undefined && isRight('escalate_to')) {
+    say('escalate_after', '`escalate_after` says when, and nothing says who is told then; add `escalate_to`')
+  }
+  if (rule.escalate_to !== undefined && rule.escalate_after === undefined && isRight('escalate_after')) {
+    say('escalate_to', '`escalate_to` says who is told, and nothing says when; add `escalate_after`')
   }
   return conflicts
 }

@@ -1,8 +1,9 @@
 // The rules file: from YAML to rules, or to all that is wrong with it. docs/rules.md is its manual.
-import type { Terms, Verdict } from '../core/model.js'
+import type { Telling, Terms, Verdict } from '../core/model.js'
 import { cut } from '../core/cut.js'
+import { visibleLine } from '../core/visible.js'
 import { breakerFrom, warnAboutBreaker } from './breaker.js'
-import { conflictsIn, type Groups, peopleAmong, problemWithRuleName, seatsOf, unknownGroups } from './conflicts.js'
+import { conflictsIn, peopleAmong, problemWithRuleName, seatsOf, unknownGroups } from './conflicts.js'
 import { isExact } from './glob.js'
 import { warnAboutOrder } from './order-warnings.js'
 import { isRecord } from './parts.js'
@@ -12,10 +13,12 @@ import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
 import { maxRuleName, type RuleSettings, rulesFileSchema, ruleSettings, groupSchema, type Setting } from './schema.js'
 import { type Finding, findingsIn } from './sentences.js'
 import { sessionRulesFrom, sessionsSchema, warnAboutSessions } from './sessions.js'
+import { audienceOf, doubtsAbout, type Groups } from './telling.js'
 import { type Mistake, type Path, readYaml } from './yaml.js'
 
 /** `sessions` is null where the file says nothing about them. */
-export type ReadRules = { rules: Rule[]; sessions: SessionRules | null; warnings: string[] } | { mistakes: string[] }
+export type ReadRules =
+  { rules: Rule[]; groups: Groups; sessions: SessionRules | null; warnings: string[] } | { mistakes: string[] }
 
 export function readRules(text: string): ReadRules {
   const { data, mistakes, lineOf } = readYaml(text)
@@ -47,13 +50,14 @@ export function readRules(text: string): ReadRules {
   const doubtful: Finding[] = [
     ...warnAboutOrder(made).map(({ rule, sentence }) => ({ path: ['rules', made.indexOf(rule)], sentence })),
     ...rules.flatMap(({ read, index }) => warnAboutBreaker(read.breaker, ['rules', index, 'breaker'])),
+    ...rules.flatMap(({ read, index }) => warnAboutTargets(read, groups, ['rules', index])),
     ...(sessions === null ? [] : warnAboutSessions(sessions, ['sessions'])),
   ]
   const warnings = inOrder(doubtful.map(({ path, sentence }) => ({ line: lineOf(path), sentence })))
   if (made.length === 0 && file.rules !== undefined) {
     warnings.push('there are no rules: every action gets what is built in')
   }
-  return { rules: made, sessions, warnings }
+  return { rules: made, groups, sessions, warnings }
 }
 
 function inOrder(said: Mistake[]): string[] {
@@ -96,6 +100,7 @@ function ruleFrom(settings: RuleSettings, name: string, groups: Groups): Rule {
     mustType: settings.typed_confirmation ?? false,
     allowsOwn: settings.own_requests ?? false,
     needsDigest: false,
+    telling: tellingFrom(settings, groups),
   }
   terms.mayWhitelist = settings.whitelist ?? takesPlainYes(terms)
   terms.needsDigest = settings.digest_required ?? terms.risk === 'high'
@@ -115,6 +120,24 @@ function ruleFrom(settings: RuleSettings, name: string, groups: Groups): Rule {
       breaker: breakerFrom(settings.breaker),
     },
   }
+}
+
+/** Null where the rule says nothing about it. */
+function tellingFrom(settings: RuleSettings, groups: Groups): Telling | null {
+  const { notify, remind_after: remindAfter = null, escalate_after: after, escalate_to: to } = settings
+  const escalation = after === undefined || to === undefined ? null : { after, to: audienceOf(to, groups) }
+  if (notify === undefined && remindAfter === null && escalation === null) return null
+  return { notify: notify === undefined ? null : audienceOf(notify, groups), remindAfter, escalation }
+}
+
+/** Names that are taken for people's, and may be meant otherwise. */
+function warnAboutTargets(rule: Partial<RuleSettings>, groups: Groups, place: Path): Finding[] {
+  return (['notify', 'escalate_to'] as const).flatMap((setting) =>
+    doubtsAbout(rule[setting] ?? [], groups).map(({ target, meant }) => ({
+      path: [...place, setting],
+      sentence: `\`${setting}\` tells a person called \`${visibleLine(target)}\`; did you mean \`${visibleLine(meant)}\`?`,
+    })),
+  )
 }
 
 /** Whether one word of any operator is enough; only then a whitelist entry may stand for it unasked. */

@@ -10,6 +10,7 @@ import { closed, describe, explain, filled, isRecord, mapOf, maxName, names, tex
 import { comparedName } from './policy.js'
 import { longestTimeoutSeconds } from './risk.js'
 import { sessionsSchema } from './sessions.js'
+import { problemWithTarget, problemWithTargets } from './telling.js'
 import { whenSchema } from './when.js'
 
 const maxApprovals = 10
@@ -102,6 +103,24 @@ const rateLimit = closed(
   'must have both, such as `{ max: 5, window_seconds: 3600 }`',
 )
 
+const targets = names().superRefine((given, context) => {
+  for (const problem of [...given.map(problemWithTarget), problemWithTargets(given)]) {
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  }
+})
+
+const notPart = 'must be a part of the time, above 0 and below 1, such as 0.5 or 50%'
+const part = z.union(
+  [
+    z.number(notPart).gt(0, notPart).lt(1, notPart),
+    z
+      .string(notPart)
+      .regex(/^(?!0+(\.0+)?%)\d{1,2}(\.\d{1,3})?%$/, notPart)
+      .transform((text) => Number(text.slice(0, -1)) / 100),
+  ],
+  { error: notPart },
+)
+
 const reasons = z.union([z.boolean(), z.enum(['approve', 'deny'])], 'must be true, false, approve or deny')
 
 const ruleSchema = closed(
@@ -180,6 +199,28 @@ const ruleSchema = closed(
       'For so long after a denial, the same digest is refused at once.',
       { takes: 'seconds, 1 to 31536000', leftOut: 'not at all' },
     ),
+    notify: explain(
+      targets.optional(),
+      'Who is told: `first`, one chat after the other until one takes it; `all`, every chat; or these, all at once.',
+      {
+        takes: '`first`, `all`, or chats, `deciders`, people and `group:NAME`',
+        leftOut: 'the settings of the service',
+      },
+    ),
+    remind_after: explain(
+      part.optional(),
+      'After this part of the time, whoever was told is told again, and once more shortly before the end.',
+      { takes: 'a part of the time, such as 0.5 or 50%', leftOut: 'never' },
+    ),
+    escalate_after: explain(
+      part.optional(),
+      'After this part of the time, `escalate_to` is told, and whoever was told once more shortly before the end.',
+      { takes: 'a part of the time, such as 0.75 or 75%', leftOut: 'never' },
+    ),
+    escalate_to: explain(targets.optional(), 'Who is told then, whether told before or not.', {
+      takes: 'as `notify`',
+      leftOut: 'nobody',
+    }),
     breaker: explain(
       breakerSchema.optional(),
       'What comes of denials and expiries in a row in one session, and of insisting on one action.',

@@ -156,10 +156,10 @@ export const briefly = {
 /** Of one that has ended: nothing that may be large. */
 export const inPassing = { description: "''", details: "''", reason: 'NULL', report_message: 'NULL' }
 
-/** Those from before there was a word about digests: what is of high risk needs one. */
+/** Those from before there was a word about digests: what is of high risk needs one. Nor did they say who is told. */
 function toTerms(text: string): Terms {
-  const terms = JSON.parse(text) as Omit<Terms, 'needsDigest'> & Partial<Terms>
-  return { ...terms, needsDigest: terms.needsDigest ?? terms.risk === 'high' }
+  const terms = JSON.parse(text) as Omit<Terms, 'needsDigest' | 'telling'> & Partial<Terms>
+  return { ...terms, needsDigest: terms.needsDigest ?? terms.risk === 'high', telling: terms.telling ?? null }
 }
 
 export const deliveries = describe<Delivery>()({

@@ -1,6 +1,7 @@
 // What a document asks of its reader: commands in their order, the files they need, and what is said of their answers.
 import { spawnSync } from 'node:child_process'
 import { problems } from '../../src/routes/errors.js'
+import { type ChatToPlay, chatsToPlay } from './chats.js'
 import { type Block, type Document, takeApart } from './markdown.js'
 
 export const shells = ['bash', 'sh', 'shell', 'console']
@@ -34,6 +35,8 @@ export type Step =
   | { kind: 'stop'; line: number }
   | { kind: 'file'; line: number; name: string; content: string }
   | { kind: 'open'; line: number; url: string }
+  | { kind: 'chat'; line: number; name: ChatToPlay }
+  | { kind: 'press'; line: number; name: ChatToPlay; label: string }
 
 export interface Plan {
   steps: Step[]
@@ -48,25 +51,36 @@ export interface Plan {
  *     <!-- fresh: flags -->      before it, another program is started, with these flags and an empty database
  *     <!-- stop -->              before it, the program is stopped, until the next `npm start`
  *     <!-- file: name -->        whatever its language, it is saved under this name
+ *     <!-- chat: name -->        before it, this chat is played: the shell's variables lead there, and to no other
  *
  * `npm start`, with flags and variables, starts the program anew on the same database. In prose, `open <http://...>` is
- * what a person does in a browser.
+ * what a person does in a browser, and `press **Approve**, then **Yes, approve** in Slack` what they do in a chat.
  *
  * A comment in a block describes the commands below it, up to the next comment. The status that it names is that of the
  * last answer among them, a problem code is in its body, and `prints: word` is printed. All other answers are below 400.
  */
 export function planOf(document: Document): Plan {
   const { blocks, prose, mistakes } = takeApart(document)
-  const steps: Step[] = prose.flatMap((text, index) => {
-    const found = /\bopen <(http:[^>]+)>/i.exec(text)
-    return found === null ? [] : [{ kind: 'open', line: index + 1, url: found[1]! }]
-  })
+  const steps: Step[] = prose.flatMap((text, index) => [...opens(text, index + 1), ...presses(text, index + 1)])
   for (const block of blocks) {
     const plan = planOfBlock(block)
     steps.push(...plan.steps)
     mistakes.push(...plan.mistakes.map((mistake) => `${document.name}:${mistake}`))
   }
   return { steps: steps.toSorted((one, other) => one.line - other.line), mistakes }
+}
+
+function opens(text: string, line: number): Step[] {
+  const found = /\bopen <(http:[^>]+)>/i.exec(text)
+  return found === null ? [] : [{ kind: 'open', line, url: found[1]! }]
+}
+
+/** What is pressed and where stands on one line. */
+function presses(text: string, line: number): Step[] {
+  const [, labels, title] = /\bpress (\*\*[^.]+\*\*) in ([A-Z]\w+)/i.exec(text) ?? []
+  const name = chatsToPlay.find((one) => one === title?.toLowerCase())
+  if (labels === undefined || name === undefined) return []
+  return [...labels.matchAll(/\*\*([^*]+)\*\*/g)].map(([, label]) => ({ kind: 'press', line, name, label: label! }))
 }
 
 function planOfBlock(block: Block): Plan {
@@ -86,6 +100,11 @@ function planOfBlock(block: Block): Plan {
     else if (name === 'file') file = value ?? ''
     else if (name === 'fresh') before.push({ kind: 'fresh', line, flags: (value ?? '').split(' ').filter(Boolean) })
     else if (name === 'stop') before.push({ kind: 'stop', line })
+    else if (name === 'chat') {
+      const chat = chatsToPlay.find((one) => one === value)
+      if (chat === undefined) return refuse(`nobody plays ${value}: ${chatsToPlay.join(', ')}`)
+      before.push({ kind: 'chat', line, name: chat })
+    }
     else return refuse(`nobody knows what to do with <!-- ${directive} -->`)
   }
   if (isShell) {

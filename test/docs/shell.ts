@@ -9,6 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Test } from 'tap'
 import { root, serverFile, start } from '../e2e/program.js'
 import { temporaryFolder, until } from '../support.js'
+import { type ChatToPlay, type PlayedChat, playChat } from './chats.js'
 import { type Claim, type Command, planOf, type Step } from './commands.js'
 import type { Document } from './markdown.js'
 
@@ -168,6 +169,9 @@ async function createReader(t: Test, reading: Reading) {
   let lastPid = '0'
   /** What the shell knows as CONFIRMATION_DB_PATH, unless the document has set it. */
   let toldPath = ''
+  const chats = new Map<ChatToPlay, PlayedChat>()
+  /** What the shell is to know, or to forget, before the next command. */
+  let untold: string[] = []
 
   const run = reading.start ?? (async ({ flags, env, dbPath, cwd }: Launch) => start(t, { flags, env, dbPath, cwd }))
 
@@ -213,8 +217,10 @@ async function createReader(t: Test, reading: Reading) {
     if (program === null && !launched && !/\bnpm start\b/.test(command.text)) await startProgram([], {})
     const notes = join(folder, `step-${jobs.length}`)
     const background = /&\s*$/.test(command.text)
-    const before = toldPath === dbPath ? '' : `export CONFIRMATION_DB_PATH=${quote(dbPath)}`
+    if (toldPath !== dbPath) untold.push(`export CONFIRMATION_DB_PATH=${quote(dbPath)}`)
+    const before = untold.join('\n')
     toldPath = dbPath
+    untold = []
     mkdirSync(notes)
     const said = await shell.run(notes, await place(command.text), before)
     const step: Ran = { command, stdout: said.stdout, stderr: said.stderr, answers: [] }
@@ -234,6 +240,11 @@ async function createReader(t: Test, reading: Reading) {
       if (step.kind === 'command') return runCommand(step)
       if (step.kind === 'file') await save(step.name, step.content)
       else if (step.kind === 'open') await reading.open?.(await place(step.url))
+      else if (step.kind === 'chat') {
+        const chat = chats.get(step.name) ?? (await playChat(t, step.name))
+        chats.set(step.name, chat)
+        untold.push(forgetChats, ...Object.entries(chat.env).map(([name, value]) => `export ${name}=${quote(value)}`))
+      } else if (step.kind === 'press') await chats.get(step.name)?.press(step.label)
       else if (step.kind === 'stop') {
         await program?.stop()
         program = null
@@ -266,6 +277,9 @@ function noiseIn(stderr: string, spoke: boolean): string | undefined {
   return lines.find((line) => !spoke || /^curl: |: line \d+: |^\s+at .*:\d+:\d+/.test(line))
 }
 
+/** Whoever connects one chat has not connected the others that a document tells of. */
+const forgetChats = 'unset ${!TELEGRAM_@} ${!DISCORD_@} ${!SLACK_@} ${!NTFY_@} CONFIRMATION_PUBLIC_URL'
+
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function zeroEnded(file: string): string[] {
@@ -275,7 +289,7 @@ function zeroEnded(file: string): string[] {
 /** What the reader set, without what every shell has. */
 function settingsIn(env: string[]): Record<string, string> {
   const pairs = env.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const)
-  return Object.fromEntries(pairs.filter(([name]) => /^(CONFIRMATION|TELEGRAM|DISCORD|HERMES)_/.test(name)))
+  return Object.fromEntries(pairs.filter(([name]) => /^(CONFIRMATION|TELEGRAM|DISCORD|SLACK|NTFY|HERMES)_/.test(name)))
 }
 
 function answersIn(folder: string): Answer[] {

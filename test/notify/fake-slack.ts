@@ -75,7 +75,7 @@ const ackWithinMs = 3000
 export async function startSlack(t: Teardown): Promise<FakeSlack> {
   const botToken = 'xoxb-2150-2150-BOTbotBOTbotBOTbot'
   const appToken = 'xapp-1-A0HOLD-2150-APPappAPPapp'
-  const channel = 'C0APPROVE'
+  const channel = 'C012AB3CD'
   const team = 'T0OWN'
   const messages: SlackMessage[] = []
   const whispers: FakeSlack['whispers'] = []

@@ -1,5 +1,6 @@
 // What every store must do, whatever it is built on.
 import type { Test } from 'tap'
+import type { Button } from '../../src/access/button.js'
 import type { Key } from '../../src/access/key.js'
 import type { Link } from '../../src/access/link.js'
 import type { ChatIdentity, Person } from '../../src/access/person.js'
@@ -76,6 +77,13 @@ const delivery = (subjectId: string, fields: Partial<Delivery> = {}): Delivery =
 
 const keys = (channel: ChannelName, ...subjectIds: string[]): DeliveryKey[] =>
   subjectIds.map((subjectId) => ({ subjectId, channel, destination: '', occasion: 'notice' }))
+const leases = (version: number, ...leased: DeliveryKey[]) => leased.map((one) => ({ ...one, version }))
+const keyOf = ({ subjectId, channel, destination, occasion }: DeliveryKey): DeliveryKey => ({
+  subjectId,
+  channel,
+  destination,
+  occasion,
+})
 
 const grant = (id: string, fields: Partial<Grant> = {}): Grant => ({
   id,
@@ -591,6 +599,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const record = confirmation('c1')
     await store.commit(insert(record))
     t.same(await store.confirmations.brief('c1'), {
+      version: 1,
       requester: 'agent',
       share: '',
       sessionKey: 's',
@@ -600,7 +609,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       size: 14,
     })
     await store.commit(approve(record, 'p'))
-    t.match(await store.confirmations.brief('c1'), { isResolved: true })
+    t.match(await store.confirmations.brief('c1'), { version: 2, isResolved: true })
   })
 
   t.test('a list for people has the beginning of what may be large, or nothing of it', async (t) => {
@@ -813,7 +822,17 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     )
     t.same(await store.deliveries.due('telegram', 1999, 10, turn()), [])
     t.same(await store.deliveries.due('telegram', 2000, 10, turn({ fullDestinations: ['elsewhere'] })), [
-      { subjectId: 'c1', destination: '', share: '', createdAt: 1000, deadline: 301_000, isInLog: false },
+      {
+        subjectId: 'c1',
+        channel: 'telegram',
+        destination: '',
+        occasion: 'notice',
+        state: 'queued',
+        share: '',
+        createdAt: 1000,
+        deadline: 301_000,
+        isInLog: false,
+      },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
     t.equal(await store.deliveries.nextDue('telegram', 2000), undefined)
@@ -840,14 +859,15 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       (await store.deliveries.of(id)).map(({ channel }) => channel),
       ['log', 'telegram'],
     )
-    const waiting = { subjectId: id, destination: '', share: 'bot', createdAt: 1500, deadline: null }
-    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: false }])
+    const waiting = { state: 'queued', share: 'bot', createdAt: 1500, deadline: null }
+    const [inChat, inLog] = [keys('telegram', id)[0], keys('log', id)[0]]
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...inChat, ...waiting, isInLog: false }])
     t.same(await store.deliveries.due('log', 31_499, 10, turn()), [])
-    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...waiting, isInLog: false }])
+    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...inLog, ...waiting, isInLog: false }])
     t.equal(await store.deliveries.countUndelivered(), 1)
     const log = delivery(id, { channel: 'log', share: 'bot', version: 2, state: 'sent', nextAt: null })
     await store.commit(change({ kind: 'delivery', expect: 1, record: log }))
-    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...waiting, isInLog: true }])
+    t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...inChat, ...waiting, isInLog: true }])
     t.match(await store.deliveries.claim(keys('telegram', id), 500), [{ subjectId: id, version: 2 }])
   })
 
@@ -874,14 +894,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       store.deliveries.claim(keys('telegram', 'c1', 'c2'), 500),
       store.deliveries.claim(keys('discord', 'c1'), 500),
     ])
-    t.same(claims, [
-      [
-        { subjectId: 'c1', version: 2 },
-        { subjectId: 'c2', version: 2 },
-      ],
-      [],
-      [],
-    ])
+    t.same(claims, [leases(2, ...keys('telegram', 'c1', 'c2')), [], []])
     t.same(told, [], 'which is nothing to tell of')
     t.equal(await store.events.lastSeq(), 6)
     t.same(await due(), [])
@@ -894,15 +907,162 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await due(), ['c1'], 'what was written is leased no more')
     time = 2500
     t.same(await due(), ['c2', 'c1'], 'nor what was leased too long ago')
-    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), [{ subjectId: 'c2', version: 3 }])
-    await store.deliveries.release(keys('telegram', 'c2').map((one) => ({ ...one, version: 2 })))
+    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), leases(3, ...keys('telegram', 'c2')))
+    await store.deliveries.release(leases(2, ...keys('telegram', 'c2')))
     t.same(await due(), ['c1'], 'who had an earlier lease ends none')
-    await store.deliveries.release(keys('telegram', 'c2').map((one) => ({ ...one, version: 3 })))
+    await store.deliveries.release(leases(3, ...keys('telegram', 'c2')))
     t.same(await due(), ['c2', 'c1'], 'nor what was given back')
-    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), [{ subjectId: 'c2', version: 4 }])
+    t.same(await store.deliveries.claim(keys('telegram', 'c2'), 500), leases(4, ...keys('telegram', 'c2')))
     await store.close()
     const again = await open(t, { place, now: () => time })
     t.match(await again.deliveries.due('telegram', time, 10, turn()), [{ subjectId: 'c2' }, {}], 'nobody else is there')
+  })
+
+  t.test('a subject has several deliveries through one channel, each leased and written by itself', async (t) => {
+    const store = await open(t, { now: () => 2000 })
+    await store.commit(insert(confirmation('c1')))
+    const all = [
+      delivery('c1'),
+      delivery('c1', { destination: '42' }),
+      delivery('c1', { occasion: 'reminder', nextAt: 3000 }),
+      delivery('c1', { occasion: 'asked:show:x' }),
+    ]
+    await store.commit(
+      change(...all.map((record) => ({ kind: 'delivery' as const, expect: 'absent' as const, record }))),
+    )
+    const again = change({ kind: 'delivery', expect: 'absent', record: all[1]! })
+    t.equal(await store.commit(again), 'conflict', 'of each there is one')
+    const of = async () => (await store.deliveries.of('c1')).map((one) => [keyOf(one), one.version, one.state])
+    const due = async () => (await store.deliveries.due('telegram', 2000, 10, turn())).map(keyOf)
+    t.same(await due(), [all[3]!, all[0]!, all[1]!].map(keyOf))
+    const [home, personal] = [keyOf(all[0]!), keyOf(all[1]!)]
+    t.same(await store.deliveries.claim([personal, keyOf(all[2]!)], 500), leases(2, personal), 'which one was leased')
+    t.same(await due(), [keyOf(all[3]!), home])
+    await store.deliveries.release(leases(2, home))
+    t.same(await due(), [keyOf(all[3]!), home], 'whose lease ended is told by all of its key')
+    const sent = { ...all[1]!, version: 3, state: 'sent' as const, nextAt: null, toldAt: 2000 }
+    await store.commit(change({ kind: 'delivery', expect: 2, record: sent }))
+    t.same(
+      new Set(await of()),
+      new Set([
+        [home, 1, 'queued'],
+        [personal, 3, 'sent'],
+        [keyOf(all[2]!), 1, 'queued'],
+        [keyOf(all[3]!), 1, 'queued'],
+      ]),
+    )
+    t.match(await store.confirmations.get('c1'), { toldAt: 2000 }, 'whoever was told first')
+  })
+
+  t.test('a delivery has what its message is, by which it is found, and what that shows', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    await store.commit(insert(confirmation('c1')))
+    const record = delivery('c1', {
+      state: 'sent',
+      nextAt: null,
+      toldAt: 1500,
+      message: { chat: '-100', id: '7' },
+      shown: 1,
+    })
+    await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    t.same(await store.deliveries.of('c1'), [record])
+    t.same(await store.deliveries.ofMessage('telegram', { chat: '-100', id: '7' }), record)
+    for (const [channel, chat, id] of [
+      ['discord', '-100', '7'],
+      ['telegram', '-100', '8'],
+      ['telegram', '100', '7'],
+    ] as const) {
+      t.equal(await store.deliveries.ofMessage(channel, { chat, id }), undefined)
+    }
+    const told: Commits[] = []
+    store.follow((commits) => told.push(commits))
+    const seq = await store.events.lastSeq()
+    const shown = async () => (await store.deliveries.of('c1')).map((one) => [one.shown, one.version])
+    for (const noted of [3, -4]) {
+      await store.deliveries.note(keyOf(record), noted)
+      t.same(await shown(), [[noted, 1]], 'which is no version of its own')
+    }
+    await store.deliveries.note(keys('discord', 'c1')[0]!, 9)
+    t.same(await shown(), [[-4, 1]])
+    await store.deliveries.note(keyOf(record), null)
+    await store.deliveries.note(keyOf(record), 5)
+    t.same(await shown(), [[null, 1]], 'what shows the end follows no more')
+    t.same([told, await store.events.lastSeq()], [[], seq], 'which is nothing to tell of')
+    t.equal(
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery('c1', { message: null }) })),
+      'conflict',
+    )
+  })
+
+  t.test('those that follow are read in order, from a place on', async (t) => {
+    const store = await open(t)
+    const all = [
+      delivery('c1', { destination: '', occasion: 'notice', shown: 1 }),
+      delivery('c1', { destination: '', occasion: 'reminder', shown: -2 }),
+      delivery('c1', { destination: '42', occasion: 'notice', shown: 2 }),
+      delivery('c2', { destination: '', occasion: 'notice', shown: 1 }),
+      delivery('c3', { destination: '', occasion: 'notice', shown: null }),
+      delivery('c4', { channel: 'discord', shown: 1 }),
+      delivery('c5', { destination: '7', occasion: 'last_reminder', shown: 1 }),
+    ].map((one, n) => ({ ...one, state: 'sent' as const, nextAt: null, message: { chat: '1', id: String(n) } }))
+    for (const record of all) await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    const following = [0, 1, 2, 3, 6].map((n) => all[n])
+    t.same(await store.deliveries.followed('telegram', null, 10), following)
+    for (let n = 0; n < following.length; n += 1) {
+      t.same(await store.deliveries.followed('telegram', following[n]!, 2), following.slice(n + 1, n + 3))
+    }
+    t.same(await store.deliveries.followed('discord', null, 10), [all[5]])
+    t.same(await store.deliveries.followed('slack', null, 10), [])
+  })
+
+  t.test('buttons are known by their hash, and gone with the end of their message', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    const [of, other] = [keys('telegram', 'c1')[0]!, { ...keys('telegram', 'c1')[0]!, destination: '42' }]
+    const button = (hash: string, fields: Partial<Button> = {}): Button => ({
+      hash,
+      of,
+      verb: 'approve',
+      presser: null,
+      createdAt: 1000,
+      ...fields,
+    })
+    const all = [button('a'), button('b', { verb: 'yes', presser: '7' }), button('c', { of: other })]
+    const sent = { state: 'sent', nextAt: null, message: { chat: '1', id: '2' }, shown: 1 } as const
+    await store.commit(change({ kind: 'delivery', expect: 'absent', record: { ...delivery('c1', sent), ...of } }))
+    const seq = await store.events.lastSeq()
+    await store.buttons.add(all)
+    await store.buttons.add([])
+    t.same(await Promise.all(['a', 'b', 'c'].map((hash) => store.buttons.get(hash))), all)
+    t.equal(await store.buttons.get('d'), undefined)
+    t.equal(await store.events.lastSeq(), seq, 'which is no event')
+    await store.deliveries.note(of, 2)
+    t.ok(await store.buttons.get('a'))
+    await store.deliveries.note(of, null)
+    t.same(
+      (await Promise.all(['a', 'b', 'c'].map((hash) => store.buttons.get(hash)))).map((one) => one?.hash),
+      [undefined, undefined, 'c'],
+    )
+    await store.close()
+    const again = await open(t, { place })
+    t.same(await again.buttons.get('c'), all[2])
+  })
+
+  t.test('how far a chat was heard is noted for each, and lasts', async (t) => {
+    const place = temporaryFolder(t)
+    const store = await open(t, { place })
+    t.equal(await store.inbox.cursor('telegram'), null)
+    await store.inbox.note('telegram', '41')
+    await store.inbox.note('telegram', '42')
+    await store.inbox.note('discord', 'x:1')
+    await store.close()
+    const again = await open(t, { place })
+    t.same(await Promise.all((['telegram', 'discord', 'slack'] as const).map((one) => again.inbox.cursor(one))), [
+      '42',
+      'x:1',
+      null,
+    ])
   })
 
   t.test('what is due for destinations that are full is passed over', async (t) => {
@@ -925,6 +1085,28 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids(1, ['a.example']), ['c2'])
     t.same(await ids(10, ['b.example:8080', 'c.example']), ['c1', 'c3'])
     t.same(await ids(10, ['a.example', 'b.example:8080']), [])
+  })
+
+  t.test('of a chat, what goes to somebody and what goes to all of it are found whichever is full', async (t) => {
+    const store = await open(t)
+    for (const [id, destination, nextAt] of [
+      ['c1', '', 1000],
+      ['c2', '42', 2000],
+      ['c3', '', 3000],
+      ['c4', '43', 4000],
+    ] as const) {
+      await store.commit(insert(confirmation(id)))
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record: delivery(id, { destination, nextAt }) }))
+    }
+    const ids = async (...fullDestinations: string[]) =>
+      (await store.deliveries.due('telegram', 9000, 10, turn({ fullDestinations }))).map(({ subjectId }) => subjectId)
+    t.same(await ids(), ['c1', 'c2', 'c3', 'c4'])
+    t.same(await ids(''), ['c2', 'c4'])
+    t.same(await ids('42'), ['c1', 'c3', 'c4'])
+    t.same(await ids('42', '43'), ['c1', 'c3'])
+    t.same(await ids('', '43'), ['c2'])
+    t.same(await ids('', '42', '43'), [])
+    t.same(await ids('44'), ['c1', 'c2', 'c3', 'c4'])
   })
 
   t.test('what is due for others is found behind any number of destinations, full or not', async (t) => {
@@ -957,7 +1139,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.same(await ids(Array.from({ length: count }, (_, n) => host(n))), [])
     const others = Array.from({ length: count - 1 }, (_, n) => host(n))
     t.same(await ids(others), [`many-${count - 1}`])
-    await store.deliveries.claim(keys('callback', 'few-last'), 60_000_000_000_000)
+    await store.deliveries.claim([{ ...keys('callback', 'few-last')[0]!, destination: host(1) }], 60_000_000_000_000)
     t.same((await ids([host(0)]))[0], 'many-1', 'what is leased is not due')
   })
 

@@ -10,6 +10,19 @@ CREATE TABLE alarms (
     request TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE buttons (
+    hash TEXT NOT NULL PRIMARY KEY,
+    confirmation_id TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    occasion TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    presser TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX buttons_of ON buttons (confirmation_id, channel, destination, occasion);
+
 CREATE TABLE chat_identities (
     channel TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -48,7 +61,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT, comments TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -92,22 +105,37 @@ CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution
 
 CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
 
-CREATE TABLE deliveries (
+CREATE TABLE "deliveries" (
     confirmation_id TEXT NOT NULL,
     channel TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    occasion TEXT NOT NULL,
+    share TEXT NOT NULL,
     version INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('queued', 'retrying', 'sent', 'failed', 'superseded', 'dropped')),
+    state TEXT NOT NULL
+      CHECK (state IN ('queued', 'retrying', 'collected', 'sent', 'failed', 'superseded', 'dropped')),
     attempts INTEGER NOT NULL,
     next_at INTEGER,
     updated_at INTEGER NOT NULL,
-    error TEXT, destination TEXT NOT NULL DEFAULT '', leased_until INTEGER, share TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (confirmation_id, channel),
-    CHECK ((state IN ('queued', 'retrying')) = (next_at IS NOT NULL))
+    told_at INTEGER,
+    chat TEXT,
+    message TEXT,
+    -- Which version of the confirmation the message shows; below 0: it also asks something. NULL: it has not to change any more.
+    shown INTEGER,
+    leased_until INTEGER,
+    error TEXT,
+    PRIMARY KEY (confirmation_id, channel, destination, occasion),
+    CHECK ((state IN ('queued', 'retrying', 'collected')) = (next_at IS NOT NULL)),
+    CHECK ((chat IS NULL) = (message IS NULL))
   ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
 
+CREATE INDEX deliveries_followed ON deliveries (channel) WHERE shown IS NOT NULL;
+
 CREATE INDEX deliveries_leased ON deliveries (channel, leased_until) WHERE leased_until IS NOT NULL;
+
+CREATE INDEX deliveries_message ON deliveries (channel, chat, message) WHERE message IS NOT NULL;
 
 CREATE INDEX deliveries_to ON deliveries (channel, share, destination, next_at, leased_until)
     WHERE next_at IS NOT NULL AND destination <> '';
@@ -212,6 +240,8 @@ CREATE TABLE idempotency_keys (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (caller, key)
   ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE inbox (channel TEXT NOT NULL PRIMARY KEY, cursor TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 

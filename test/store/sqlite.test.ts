@@ -362,6 +362,52 @@ t.test('who voted before there was a list of voters is in it, by the events', as
   t.same(await ids('bot'), [])
 })
 
+t.test(
+  'deliveries from before there were several of one channel are notices, and say when somebody was told',
+  async (t) => {
+    const path = join(temporaryFolder(t), 'test.db')
+    const old = new Database(path)
+    migrate(old, 23)
+    const hold = old.prepare(`INSERT INTO confirmations (id, version, status, timeout_seconds, created_at, deadline,
+      resolved_by, digest, action, requester, session_key, description, details, share, due_at)
+    VALUES (?, 1, 'pending', 300, 1000, 301000, '', '', 'a', 'bot', 's', 'd', '{}', 'bot', 301000)`)
+    hold.run('c1')
+    hold.run('c2')
+    const deliver =
+      old.prepare(`INSERT INTO deliveries (confirmation_id, channel, destination, share, version, state, attempts,
+      next_at, updated_at, leased_until, error) VALUES (?, ?, ?, 'bot', 3, ?, 2, ?, 2000, NULL, ?)`)
+    deliver.run('c1', 'telegram', '', 'failed', null, 'no')
+    deliver.run('c1', 'discord', '', 'sent', null, null)
+    deliver.run('c1', 'callback', 'a.example', 'sent', null, null)
+    deliver.run('c1', 'log', '', 'superseded', null, null)
+    deliver.run('c2', 'telegram', '', 'retrying', 5000, 'busy')
+    old.close()
+    const store = openSqliteStore(path)
+    t.teardown(() => store.close())
+    const usual = {
+      occasion: 'notice',
+      share: 'bot',
+      version: 3,
+      attempts: 2,
+      updatedAt: 2000,
+      message: null,
+      shown: null,
+    }
+    const ended = { ...usual, nextAt: null, error: null, toldAt: null, destination: '' }
+    t.same(await store.deliveries.of('c1'), [
+      { subjectId: 'c1', ...ended, channel: 'callback', destination: 'a.example', state: 'sent' },
+      { subjectId: 'c1', ...ended, channel: 'discord', state: 'sent', toldAt: 2000 },
+      { subjectId: 'c1', ...ended, channel: 'log', state: 'superseded' },
+      { subjectId: 'c1', ...ended, channel: 'telegram', state: 'failed', error: 'no' },
+    ])
+    t.match(await store.confirmations.get('c1'), { toldAt: 2000, comments: [] })
+    t.match(await store.confirmations.get('c2'), { toldAt: null })
+    const turn = { after: '', fullShares: [], fullDestinations: [] }
+    t.match(await store.deliveries.due('telegram', 5000, 10, turn), [{ subjectId: 'c2', occasion: 'notice' }])
+    t.same(await store.deliveries.followed('discord', null, 10), [], 'nobody knows which message it was')
+  },
+)
+
 t.test('a second opening of the same file is refused, by whatever name it is called', async (t) => {
   const folder = temporaryFolder(t)
   const path = join(folder, 'test.db')

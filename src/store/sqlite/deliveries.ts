@@ -49,6 +49,7 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
       .pluck(),
     due: due('deliveries_turn', 'destination NOT IN (SELECT value FROM json_each(@except))'),
     dueTo: due('deliveries_to', "destination = @destination AND destination <> ''"),
+    dueToAll: due('deliveries_turn', "destination = '' AND destination = @destination"),
     nextDestination: db
       .prepare(
         `SELECT min(destination) FROM deliveries INDEXED BY deliveries_to
@@ -80,14 +81,15 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
 
   /**
    * Where a share has something queued that is not full, so that what is queued for those that are need not be looked through;
-   * null where it goes nowhere in particular, or to so many that this is dearer.
+   * null where all of it goes to the chat itself, which has room, or to so many that this is dearer.
    */
   function openDestinations(channel: ChannelName, share: string, full: ReadonlySet<string>): string[] | null {
-    const open: string[] = []
+    const hasHome = channel !== 'callback' && !full.has('')
+    const open = hasHome ? [''] : []
     let last: string | null = ''
     for (let count = 0; count <= maxDestinations; count++) {
       last = sql.nextDestination.get(channel, share, last) as string | null
-      if (last === null) return count === 0 ? null : open
+      if (last === null) return count === 0 && hasHome ? null : open
       if (!full.has(last)) open.push(last)
     }
     return null
@@ -111,7 +113,9 @@ export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' 
         const asked = { channel, share, now, limit }
         const open = full.size === 0 ? null : openDestinations(channel, share, full)
         if (open === null) return (sql.due.all({ ...asked, except }) as DueRow[]).map(toDue)
-        const rows = open.flatMap((destination) => sql.dueTo.all({ ...asked, destination }) as DueRow[])
+        const to = (destination: string) =>
+          (destination === '' ? sql.dueToAll : sql.dueTo).all({ ...asked, destination })
+        const rows = open.flatMap(to) as DueRow[]
         return rows
           .sort((a, b) => a.nextAt - b.nextAt)
           .slice(0, limit)
