@@ -27,7 +27,13 @@ export async function playChat(t: Test, name: ChatToPlay): Promise<PlayedChat> {
         env: { SLACK_API_BASE: chat.config.slackApiBase },
         async press(label) {
           await until(() => find(label))
-          await chat.press(find(label)!, label, reader.slack)
+          const message = find(label)!
+          const { edits } = message
+          await until(async () => {
+            // Nobody is so quick that the message is not known yet; this reader is, and presses again.
+            if (find(label) === message) await chat.press(message, label, reader.slack)
+            return message.edits > edits
+          })
         },
       }
     }
