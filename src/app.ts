@@ -6,6 +6,7 @@ import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
 import { anyone } from './access/role.js'
+import { createWhenSent } from './chat/arrival.js'
 import { createListener } from './chat/commands.js'
 import { createEars } from './chat/ears.js'
 import { createPresses } from './chat/press.js'
@@ -176,6 +177,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     service,
     follower,
     who,
+    whenSent: createWhenSent(store, clock),
     howToAllow,
     askWhy: (chat, press, of) => void listener.askWhy(chat, press, of),
   })

@@ -177,7 +177,7 @@ export const commands = {
     help: 'send a test message through each chat, and say what is wrong where it does not arrive',
     options: { json },
     more: 'It is sent by this command itself, with the settings it is given: say the variables with which the service is started.',
-    exits: '0 every chat works, 1 one does not or there is none, 2 called wrongly',
+    exits: '0 all work, 1 some do not or none is set up, 2 called wrongly',
     settings: ['notifyTimeout'],
     example: 'notify test',
   },

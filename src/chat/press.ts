@@ -17,6 +17,8 @@ export interface PressDeps {
   service: Pick<Service, 'find' | 'findButton' | 'decide'>
   follower: Pick<Follower, 'ask'>
   who: Who
+  /** Waits a moment until this message is known to have gone out: somebody may press it before that. */
+  whenSent(of: DeliveryKey): Promise<void>
   /** What a stranger is told to do. */
   howToAllow(channel: string, id: string): string
   /** Asks whoever denied for a reason, where no form did. */
@@ -27,7 +29,7 @@ const maxReason = 10_000
 
 export type Presses = (chat: Chat, press: Press) => Promise<PressAnswer>
 
-export function createPresses({ service, follower, who, howToAllow, askWhy }: PressDeps): Presses {
+export function createPresses({ service, follower, who, whenSent, howToAllow, askWhy }: PressDeps): Presses {
   async function take(chat: Chat, press: Press): Promise<PressAnswer> {
     const { by, data } = press
     const button = await service.findButton(data)
@@ -71,14 +73,18 @@ export function createPresses({ service, follower, who, howToAllow, askWhy }: Pr
 
   /** The message that a press came from, if it is the one that its button was made for. */
   async function findMessage({ of }: Button, { by, message }: Press) {
-    if (of.channel !== by.channel) return null
+    if (of.channel !== by.channel || message === null) return null
+    const found = (await findSent(of)) ?? (await whenSent(of).then(() => findSent(of)))
+    // Unless both say which message it is, the press may have come from anywhere.
+    const sent = found?.delivery.message
+    return sent?.chat === message.chat && sent.id === message.id ? found : null
+  }
+
+  async function findSent(of: DeliveryKey) {
     const found = await service.find(of.subjectId, anyone)
     if (isRefusal(found)) return null
     const delivery = found.deliveries.find((one) => isSame(one, of))
-    // Unless both say which message it is, the press may have come from anywhere.
-    if (delivery?.message == null || message === null) return null
-    const { chat, id } = delivery.message
-    return chat === message.chat && id === message.id ? { confirmation: found.confirmation, delivery } : null
+    return delivery?.message == null ? null : { confirmation: found.confirmation, delivery }
   }
 
   /** What is wrong with who denies is told before they write a reason. */

@@ -164,7 +164,7 @@ export const settings = {
     flag: 'notify',
     env: 'CONFIRMATION_NOTIFY',
     takes: 'first|all|...',
-    help: 'who is told where no rule says: first, one chat after the other until one takes it; all, every chat at once; or names of chats, deciders, people and group:NAME, separated by commas, all of them at once',
+    help: 'who is told where no rule says: first, each chat until one takes it; all chats; or chats, deciders, people and group:NAME, separated by commas',
     default: 'first',
   },
   notifyRate: {
@@ -198,7 +198,7 @@ export const settings = {
     group: telling,
     env: 'TELEGRAM_MODE',
     takes: 'polling|webhook|off',
-    help: 'how presses and commands come in: polling asks for them; webhook has them sent to /chat/telegram, and needs the secret and a public URL; off: no buttons, links instead',
+    help: 'how presses come in: polling asks for them; webhook has them sent to /chat/telegram, with the secret; off: links instead of buttons',
     default: 'polling',
   },
   telegramWebhookSecret: {

@@ -21,6 +21,8 @@ export interface Answer {
   retryAfterMs: number | null
 }
 
+export type NotSent = Exclude<SendOutcome, { kind: 'sent' }>
+
 /** No answer, or a broken one. */
 export type Failed = Extract<SendOutcome, { kind: 'failed' }>
 
@@ -81,8 +83,12 @@ async function ask(
 
 /** Sorts what every chat service answers alike; `describe` is its own words for what went wrong. */
 export function judge(answer: Answer, retryAfterMs: number | null, describe: string, ok: boolean): SendOutcome {
+  return ok ? { kind: 'sent' } : judgeRefusal(answer, retryAfterMs, describe)
+}
+
+/** The same for what was not taken. */
+export function judgeRefusal(answer: Answer, retryAfterMs: number | null, describe: string): NotSent {
   const { status } = answer
-  if (ok) return { kind: 'sent' }
   const error = cut(visibleLine(`${status} ${describe || 'without a reason'}`), 300)
   if (status === 429) {
     const wished = retryAfterMs ?? answer.retryAfterMs ?? 0

@@ -3,7 +3,6 @@ import { cut } from '../core/cut.js'
 import { visibleLine } from '../core/visible.js'
 import { discordHeaders, discordSecret, type DiscordSettings } from './discord.js'
 import { type Answer, get, wordsOf } from './http.js'
-import type { TelegramSettings } from './telegram.js'
 
 export type Probe =
   /** `as`: under which name, if it says so. */
@@ -20,21 +19,6 @@ interface Manner {
   isGood(answer: Answer): boolean
   /** Its own words for what went wrong. */
   wordsIn(body: Answer['body']): string
-}
-
-export async function probeTelegram(settings: TelegramSettings, stop: AbortSignal): Promise<Probe> {
-  const { botToken, chat, apiBase, timeoutMs } = settings
-  const manner: Manner = {
-    headers: {},
-    timeoutMs,
-    isGood: ({ status, body }) => status === 200 && body.ok === true,
-    wordsIn: ({ description }) => wordsOf(description, botToken),
-  }
-  const api = `${apiBase}/bot${botToken}`
-  const me = await ask(`${api}/getMe`, 'getMe', manner, stop)
-  if ('state' in me) return me
-  const found = await ask(`${api}/getChat?chat_id=${encodeURIComponent(chat)}`, 'getChat', manner, stop)
-  return 'state' in found ? found : { state: 'reachable', as: nameIn(me.body.result) }
 }
 
 export async function probeDiscord(settings: DiscordSettings, version: string, stop: AbortSignal): Promise<Probe> {

@@ -1,6 +1,6 @@
 // Presses, by what all chats have in common: who may press what, once, and what becomes of every copy of the message.
 import t from 'tap'
-import { until } from '../support.js'
+import { settled, until } from '../support.js'
 import { locally } from '../actors.js'
 import { playChat, withChat } from './played-chat.js'
 
@@ -286,4 +286,22 @@ t.test('of many changes the last one is shown, within the edits that the chat ta
   await clock.advance(60_000)
   t.ok(asked.every(({ message }) => message.card!.tone === 'denied'))
   t.equal(chat.edits.length, 8, 'each once')
+})
+
+t.test('a press that is faster than the record of its message counts', async (t) => {
+  const chat = playChat()
+  const { send } = chat
+  let answered: Promise<unknown> | undefined
+  chat.send = async (...message) => {
+    const outcome = await send(...message)
+    answered = chat.press(chat.messages.at(-1)!, 'Deny', '11')
+    await settled()
+    return outcome
+  }
+  const { status, submit } = await withChat(t, { chat })
+  const { body } = await submit()
+  await until(() => answered)
+  t.match(await answered, { text: 'Denied.' })
+  t.equal((await status(body.id)).status, 'denied')
+  await until(() => chat.messages[0]!.card!.tone === 'denied')
 })

@@ -36,28 +36,48 @@ export type Fault =
 
 export interface ChatServer {
   url: string
-  /** Every request that came in, also those that failed. */
+  /** Every request that came in, also those that failed, but for those that are aside. */
   calls: Call[]
   /** What becomes of the next calls, one each. */
   failNext(...faults: Fault[]): void
   /** What becomes of all calls from now on that no `failNext` covers; null ends it. */
   failAlways(fault: Fault | null): void
+  /** The same for what is aside, by its name. */
+  asides: Call[]
+  failNextOf(name: string, ...faults: Fault[]): void
+  failAlwaysOf(name: string, fault: Fault | null): void
+  /** What becomes of everything; null ends it. */
+  failAll(fault: Fault | null): void
 }
 
-export async function startChatServer(t: Teardown, answer: (call: Call) => Reply): Promise<ChatServer> {
+/** `asideOf` names what goes on beside the messages that tests count: null for those. */
+export async function startChatServer(
+  t: Teardown,
+  answer: (call: Call) => Reply | Promise<Reply>,
+  asideOf: (call: Call) => string | null = () => null,
+): Promise<ChatServer> {
   const calls: Call[] = []
-  const scripted: Fault[] = []
-  let standing: Fault | null = null
+  const asides: Call[] = []
+  /** By the name of what is aside; '' is for the calls. */
+  const scripted = new Map<string, Fault[]>()
+  const standing = new Map<string, Fault | null>()
+  let outage: Fault | null = null
+
+  function failNextOf(name: string, ...faults: Fault[]): void {
+    scripted.set(name, [...(scripted.get(name) ?? []), ...faults])
+  }
 
   const server = createServer((request, response) => {
     void receive(request).then(async (call) => {
-      calls.push(call)
-      const script = scripted.shift() ?? standing
+      const aside = asideOf(call)
+      ;(aside === null ? calls : asides).push(call)
+      const name = aside ?? ''
+      const script = outage ?? scripted.get(name)?.shift() ?? standing.get(name) ?? null
       const fault = script instanceof Promise ? ((await script) ?? null) : script
       if (fault === 'hang') return
       if (fault === 'reset') return request.socket.resetAndDestroy()
       if (fault !== null && fault !== 'lose answer') return send(response, fault)
-      const reply = answer(call)
+      const reply = await answer(call)
       if (fault === 'lose answer') return request.socket.resetAndDestroy()
       send(response, reply)
     })
@@ -70,8 +90,12 @@ export async function startChatServer(t: Teardown, answer: (call: Call) => Reply
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
-    failNext: (...faults) => void scripted.push(...faults),
-    failAlways: (fault) => void (standing = fault),
+    asides,
+    failNext: (...faults) => failNextOf('', ...faults),
+    failAlways: (fault) => void standing.set('', fault),
+    failNextOf,
+    failAlwaysOf: (name, fault) => void standing.set(name, fault),
+    failAll: (fault) => void (outage = fault),
   }
 }
 
