@@ -1,10 +1,12 @@
-// Writes the pictures of the pages in docs/images.
+// Writes the pictures of the pages, and of messages in chats, in docs/images.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { confirmationPage } from '../src/web/confirmation-page.js'
 import { listPage } from '../src/web/list-page.js'
 import { launch, serve } from '../test/web/browser.js'
 import { askedAt, denied, deploy, example, formOf, hostile, listOf, pageOf } from '../test/web/examples.js'
+import { chatPages } from './chat-pages.js'
 import { shrinkPng } from './png.js'
 
 const folder = 'docs/images'
@@ -12,6 +14,8 @@ const folder = 'docs/images'
 const maxBytes = 200_000
 
 const phone = { width: 390, height: 844, scale: 1.5 }
+/** As wide, and as high as the message. */
+const narrow = { ...phone, height: 100 }
 const desktop = { width: 820, height: 800, scale: 1 }
 
 const frame = { isOpen: false, viewer: 'maria.lindqvist', signOut: { action: '/logout', csrf: '' } }
@@ -66,26 +70,37 @@ const site = await serve()
 // Nothing changes in these lists.
 site.pages.set('/state', () => new Promise(() => {}))
 const browser = await launch()
-for (const [name, suffix, { width, height, scale }, colorScheme] of pictures) {
+for (const [name, suffix, size, colorScheme] of pictures) {
   site.pages.set('/page', pages[name])
-  const context = await browser.newContext({
-    viewport: { width, height },
-    deviceScaleFactor: scale,
-    colorScheme,
-  })
+  await take(`${name}-${suffix}`, size, colorScheme, (page) => page.goto(`${site.url}/page`))
+}
+const ends: (() => unknown)[] = []
+const chats = await chatPages({ teardown: (end) => void ends.push(end) })
+for (const [name, html] of Object.entries(chats)) {
+  await take(name, narrow, 'light', (page) => page.setContent(html))
+}
+for (const end of ends) await end()
+await browser.close()
+await site.close()
+
+async function take(
+  name: string,
+  { width, height, scale }: typeof phone,
+  colorScheme: 'light' | 'dark',
+  open: (page: Page) => Promise<unknown>,
+): Promise<void> {
+  const context = await browser.newContext({ viewport: { width, height }, deviceScaleFactor: scale, colorScheme })
   const page = await context.newPage()
   // Time stands still, so that the same page gives the same picture.
   await page.clock.setFixedTime(askedAt)
-  await page.goto(`${site.url}/page`)
+  await open(page)
   // As high as all of it: what stays at the bottom of a window would lie somewhere in the middle.
   const whole = await page.evaluate<number>('document.documentElement.scrollHeight')
   await page.setViewportSize({ width, height: Math.max(height, whole) })
-  const path = join(folder, `${name}-${suffix}.png`)
+  const path = join(folder, `${name}.png`)
   const picture = shrinkPng(await page.screenshot({ fullPage: true }))
   writeFileSync(path, picture)
   await context.close()
   console.log(`${path}: ${Math.round(picture.length / 1000)} KB`)
   if (picture.length > maxBytes) throw new Error(`${path} is larger than ${maxBytes} bytes`)
 }
-await browser.close()
-await site.close()

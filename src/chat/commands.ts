@@ -95,6 +95,8 @@ export function createListener({ service, deliveries, who, howToAllow, log }: Wo
       case 'approve':
       case 'deny':
         return about(chat, words, by, name, rest)
+      // What Telegram sends when somebody opens the bot.
+      case 'start':
       case 'help':
         return helpLines
       default: {

@@ -175,7 +175,7 @@ function plain(text: string, most: number): object {
 function ours(sentence: string): string {
   return cut(sentence, mostInPart)
     .split(/(\s+|[.,;?!()]+(?=\s|$))/)
-    .map((word) => (/[*_~`]|:[^\s:]+:/.test(word) ? code(word.replaceAll('`', 'ˋ')) : escape(word)))
+    .map((word) => (/[*_~`]|(?<![A-Za-z0-9]):[^\s:]+:/.test(word) ? code(word.replaceAll('`', 'ˋ')) : escape(word)))
     .join('')
 }
 

@@ -76,6 +76,7 @@ t.test('an id that is too short, unknown, ambiguous or missing changes nothing a
     ['/deny aaaaaa', /2 requests of the last week/],
     ['/shwo aaaaaa', /did you mean \/show\?/],
     ['/help', /\/pending what waits/],
+    ['/start', /^\/pending what waits/],
     ['/sessions', /There are no sessions/],
   ] as const) {
     await chat.write(text, '11')

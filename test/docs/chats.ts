@@ -2,9 +2,10 @@
 import type { Test } from 'tap'
 import { startNtfy } from '../notify/fake-ntfy.js'
 import { buttonsOf, startSlack } from '../notify/fake-slack.js'
+import { startTelegram } from '../notify/fake-telegram.js'
 import { until } from '../support.js'
 
-export const chatsToPlay = ['slack', 'ntfy'] as const
+export const chatsToPlay = ['telegram', 'slack', 'ntfy'] as const
 export type ChatToPlay = (typeof chatsToPlay)[number]
 
 export interface PlayedChat {
@@ -15,25 +16,53 @@ export interface PlayedChat {
 }
 
 /** Who presses, as the documents say. */
-const reader = { slack: { id: 'U012AB3CD' } }
+const reader = { telegram: 123456789, slack: { id: 'U012AB3CD' } }
 
 export async function playChat(t: Test, name: ChatToPlay): Promise<PlayedChat> {
   switch (name) {
+    case 'telegram': {
+      const chat = await startTelegram(t, String(reader.telegram))
+      chat.write('/start', reader.telegram)
+      return {
+        env: { TELEGRAM_API_BASE: chat.url },
+        press: presser({
+          find: (label) => chat.messages.findLast(({ buttons }) => buttons.flat().some(({ text }) => text === label)),
+          press: (message, label) => chat.press(message, label, reader.telegram),
+          editsOf: ({ history }) => history.length,
+        }),
+      }
+    }
     case 'slack': {
       const chat = await startSlack(t)
-      const find = (label: string) =>
-        chat.messages.findLast((one) => buttonsOf(one).some(({ text }) => text.text === label))
       return {
         env: { SLACK_API_BASE: chat.config.slackApiBase },
-        async press(label) {
-          await until(() => find(label))
-          await chat.press(find(label)!, label, reader.slack)
-        },
+        press: presser({
+          find: (label) => chat.messages.findLast((one) => buttonsOf(one).some(({ text }) => text.text === label)),
+          press: (message, label) => chat.press(message, label, reader.slack),
+          editsOf: ({ edits }) => edits,
+        }),
       }
     }
     case 'ntfy': {
       const chat = await startNtfy(t)
       return { env: { NTFY_URL: chat.url }, press: () => Promise.reject(new Error('ntfy has no buttons')) }
     }
+  }
+}
+
+interface Buttons<Message> {
+  find(label: string): Message | undefined
+  press(message: Message, label: string): Promise<unknown>
+  editsOf(message: Message): number
+}
+
+/** Reads before it presses, and waits for what comes of it. */
+function presser<Message>({ find, press, editsOf }: Buttons<Message>): PlayedChat['press'] {
+  return async (label) => {
+    await until(() => find(label))
+    const message = find(label)!
+    const edits = editsOf(message)
+    await press(message, label)
+    await until(() => editsOf(message) > edits)
   }
 }

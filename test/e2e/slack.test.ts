@@ -30,13 +30,19 @@ function ntfyEnv({ config }: FakeNtfy): Record<string, string> {
   return { NTFY_URL: config.ntfyUrl, NTFY_TOPIC: config.ntfyTopic, NTFY_TOKEN: config.ntfyToken }
 }
 
-/** Asks, and waits until Slack has the message. */
+/** Asks, and waits until Slack has the message, and Holdpoint knows which it is. */
 async function ask({ slack, program }: { slack: FakeSlack; program: Program }, fields: Record<string, unknown> = {}) {
   const before = slack.messages.length
   const { status, body } = await program.submit(fields)
   t.equal(status, 202)
   await until(() => slack.messages.length > before)
+  await until(async () => (await stateOf(program, String(body.id))) === 'sent')
   return { id: String(body.id), message: slack.messages[before]! }
+}
+
+async function stateOf(program: Program, id: string): Promise<string> {
+  const { deliveries } = (await program.call('GET', `/confirm/${id}`)).body
+  return deliveries.find((one: any) => one.channel === 'slack').status
 }
 
 const titleOf = (message: SlackMessage) => readBlocks(message)[0]![0]!.text

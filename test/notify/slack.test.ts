@@ -183,7 +183,8 @@ t.test('an alarm says what happened and what to do', async (t) => {
 
 t.test('lines of ours go out with what others said in code, below what they answer', async (t) => {
   const { server, chat } = await slack(t)
-  const lines = [[{ bold: 'Waiting' }], [{ theirs: '*`a`* <@U1>' }, { ours: ', asked by send_mail & <b>' }]]
+  const ours = ', asked by send_mail & <b> until 14:17:10'
+  const lines = [[{ bold: 'Waiting' }], [{ theirs: '*`a`* <@U1>' }, { ours }]]
   const replyTo = { chat: server.channel, id: '17.1' }
   await sent(chat.sendText({ lines, link: { label: 'Open', url: publicPage.url }, replyTo }, '', 'm', go))
   const [message] = server.messages
@@ -195,7 +196,7 @@ t.test('lines of ours go out with what others said in code, below what they answ
       { kind: 'code', text: '*ˋaˋ* <@U1>' },
       { kind: 'text', text: ', asked by ' },
       { kind: 'code', text: 'send_mail' },
-      { kind: 'text', text: ' & <b>' },
+      { kind: 'text', text: ' & <b> until 14:17:10' },
     ],
   ])
   t.equal(buttonsOf(message!)[0].url, publicPage.url)
