@@ -37,7 +37,9 @@ interface Scene extends Built, Record<keyof typeof people, CallAs> {
 }
 
 async function scene(t: Test): Promise<Scene> {
-  const built = await withTelegram(t, { rules, config: { floodLimit: 0, rateLimit: 100_000, approvalTtl: 86_400 } })
+  // Without buttons, so that there is a link that decides.
+  const config = { floodLimit: 0, rateLimit: 100_000, approvalTtl: 86_400, telegramMode: 'off' } as const
+  const built = await withTelegram(t, { rules, config })
   const keys = await giveKeys(built, people)
   const { mallory, victim, olga, audrey } = keys
   const ask = async (as: CallAs, description: string, action = 'send_mail') =>

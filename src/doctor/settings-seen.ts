@@ -1,4 +1,5 @@
 // The settings as a report shows them, and everything in them that no report may show.
+import { chatNames } from '../core/model.js'
 import { isIP } from 'node:net'
 import type { Given, ReadSetting, ReadSettings } from '../config/sources.js'
 import { masked, maskSetting, secretsIn } from './mask.js'
@@ -26,6 +27,7 @@ export function seeSettings({ settings }: ReadSettings): SeenSetting[] {
 const usual: Record<string, (text: string) => boolean> = {
   host: isAddress,
   telegram_home_channel: (text) => /^(-?\d{1,20}|@\w{3,40})$/.test(text),
+  notify: (text) => text.split(/[\s,]+/).every((word) => [...chatNames, 'first', 'all', 'deciders'].includes(word)),
   callback_allow: (text) =>
     text
       .split(/[\s,]+/)

@@ -387,15 +387,15 @@ t.test('chats that answer, refuse, and do not answer', async (t) => {
     code: 1,
     problems: [{ code: 'telegram_refused', problem: /401 Unauthorized/ }],
   })
-  discord.failAlways('hang')
-  telegram.failAlways('reset')
+  discord.failAll('hang')
+  telegram.failAll('reset')
   t.same(codes(await ask({}, { chatTimeoutMs: 100 })), ['telegram_unreachable', 'discord_unreachable'])
-  telegram.failAlways(null)
-  const calls = telegram.calls.length
+  telegram.failAll(null)
+  const calls = telegram.asides.length
   t.match(await ask({ TELEGRAM_API_BASE: 'nowhere' }, { chatTimeoutMs: 100 }), {
     channels: [{ name: 'telegram', state: 'wrong_settings' }],
   })
-  t.equal(telegram.calls.length, calls)
+  t.equal(telegram.asides.length, calls)
   t.match(await examine(['--db-path', dbPath], { env: { TELEGRAM_BOT_TOKEN: '1:x' } }), {
     channels: [{ state: 'not_set_up' }, { state: 'not_set_up' }],
     warnings: [/TELEGRAM_HOME_CHANNEL is not/],

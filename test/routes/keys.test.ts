@@ -483,40 +483,46 @@ t.test('only a bearer is read, in whatever case, and only one', async (t) => {
   t.equal((await built.call('GET', `/confirm?key=${bot.key}&access_token=${bot.key}`)).status, 401, 'not in the URL')
 })
 
-t.test('no key and no link is in the events, the log or the database, whatever was done with it', async (t) => {
-  const built = await withTelegram(t)
-  const keys = await giveKeys(built, everyone)
-  const { bot, olga, audrey, root } = keys
-  const made = (await root('POST', '/keys', { name: 'fresh', role: 'operator', telegram_id: '1001' })).body
-  const rotated = (await root('POST', `/keys/${made.id}/rotate`, { overlap_seconds: 0 })).body
-  const { id } = (await bot('POST', '/confirm', asked)).body
-  await until(() => built.telegram.messages.length === 1)
-  const [, token] = /\/link\/([\w-]+)/.exec(built.telegram.messages[0]!.text)!
-  t.equal(token!.length, 43, '256 bits')
-  const headers = { origin: 'http://127.0.0.1:6000', host: '127.0.0.1:6000' }
-  await built.app.inject({ method: 'GET', url: `/link/${token}` })
-  await built.app.inject({ method: 'POST', url: `/link/${token}`, headers })
-  await built.app.inject({ method: 'POST', url: '/login', headers, payload: `key=${olga.key}` })
-  for (const wrong of [`${olga.key}0`, made.key]) await withKey(built.call, wrong)('GET', '/audit')
-  await built.call('GET', `/confirm/${bot.key}`, undefined, { authorization: `Basic ${bot.key}` })
-  await olga('POST', `/confirm/${id}/approve`)
-  await root('DELETE', `/keys/${bot.keyId}`)
-  const { events } = auditing(audrey)
-  const history = JSON.stringify(await events())
-  const log = JSON.stringify(built.logged)
-  await built.stop()
-  const folder = dirname(built.dbPath)
-  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))
-  t.ok(files.some((text) => text.includes(id)))
-  for (const secret of [...Object.values(keys).map(({ key }) => key), made.key, rotated.key, token!]) {
-    // All of it, or what is secret of it.
-    for (const part of [secret, secret.slice(-43)]) {
-      t.notOk(history.includes(part), 'the events')
-      t.notOk(log.includes(part), 'the log')
-      for (const text of files) t.notOk(text.includes(part), 'the database')
+t.test(
+  'no key, no link and no button is in the events, the log or the database, whatever was done with it',
+  async (t) => {
+    const built = await withTelegram(t, {}, '4242')
+    const keys = await giveKeys(built, everyone)
+    const { bot, olga, audrey, root } = keys
+    const made = (await root('POST', '/keys', { name: 'fresh', role: 'operator', telegram_id: '1001' })).body
+    const rotated = (await root('POST', `/keys/${made.id}/rotate`, { overlap_seconds: 0 })).body
+    const { id } = (await bot('POST', '/confirm', asked)).body
+    await until(() => built.telegram.messages.length === 1)
+    const [, token] = /\/link\/([\w-]+)/.exec(built.telegram.messages[0]!.text)!
+    t.equal(token!.length, 43, '256 bits')
+    const buttons = built.telegram.messages[0]!.buttons.flat().map((one) => String(one.callback_data))
+    const pressed = buttons.map((data) => /^\w+:([\w-]{43})$/.exec(data)![1]!)
+    t.equal(pressed.length, 2)
+    const headers = { origin: 'http://127.0.0.1:6000', host: '127.0.0.1:6000' }
+    await built.app.inject({ method: 'GET', url: `/link/${token}` })
+    await built.app.inject({ method: 'POST', url: `/link/${token}`, headers })
+    await built.app.inject({ method: 'POST', url: '/login', headers, payload: `key=${olga.key}` })
+    for (const wrong of [`${olga.key}0`, made.key]) await withKey(built.call, wrong)('GET', '/audit')
+    await built.call('GET', `/confirm/${bot.key}`, undefined, { authorization: `Basic ${bot.key}` })
+    await olga('POST', `/confirm/${id}/approve`)
+    await root('DELETE', `/keys/${bot.keyId}`)
+    const { events } = auditing(audrey)
+    const history = JSON.stringify(await events())
+    const log = JSON.stringify(built.logged)
+    await built.stop()
+    const folder = dirname(built.dbPath)
+    const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))
+    t.ok(files.some((text) => text.includes(id)))
+    for (const secret of [...Object.values(keys).map(({ key }) => key), made.key, rotated.key, token!, ...pressed]) {
+      // All of it, or what is secret of it.
+      for (const part of [secret, secret.slice(-43)]) {
+        t.notOk(history.includes(part), 'the events')
+        t.notOk(log.includes(part), 'the log')
+        for (const text of files) t.notOk(text.includes(part), 'the database')
+      }
     }
-  }
-})
+  },
+)
 
 t.test('a key is shown once, and every change of keys is on record with who made it', async (t) => {
   const built = await build(t)
