@@ -71,7 +71,7 @@ function slackPage(message: SlackMessage): string {
   })
   const rows = message.blocks.filter(({ type }) => type === 'actions')
   const buttons = rows.map((row) => {
-    const all = buttonsOf({ blocks: [row] }).map(
+    const all = (buttonsOf({ blocks: [row] }) as { text: { text: string }; style?: string }[]).map(
       ({ text, style = 'plain' }) => `<span class="button ${style}">${escape(text.text)}</span>`,
     )
     return `<div class="row">${all.join('')}</div>`

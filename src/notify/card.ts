@@ -102,14 +102,14 @@ export function cardOf(view: View, dialect: Dialect): Card {
   const link = page === null || !page.isPublic ? [] : [[openButton(page)]]
   return {
     id: confirmation.id,
-    tone: asking !== null ? 'asking' : isPending ? 'pending' : toneOf(confirmation as Resolved),
+    tone: asking !== null ? 'asking' : isPending ? 'pending' : toneOf(confirmation),
     title: asking === null ? titleOf(view) : '❓ Are you sure?',
     notes: [
       ...sayCaution(isPending ? confirmation.caution : null).map((one) => `⚠️ ${one}`),
       ...(asking === null ? [] : [questionOf(confirmation, asking, dialect)]),
     ],
     facts: [
-      ...(isPending ? [] : outcomeFacts(confirmation as Resolved, dialect)),
+      ...(isPending ? [] : outcomeFacts(confirmation, dialect)),
       ...shown.facts,
       ...(terms.approvals === 1 || !isPending
         ? []
