@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { request } from 'node:http'
 import type { Config } from '../config/schemas.js'
+import { visibleLine } from '../core/visible.js'
 import { localSocket } from '../listen.js'
 import { CommandRefused, type Output, type Problem } from './output.js'
 
@@ -72,6 +73,6 @@ function callOver(socketPath: string): Call {
     })
     if (status < 400) return (accept === 'text/plain' ? text : JSON.parse(text)) as T
     const problem = JSON.parse(text) as Problem & { error?: string }
-    throw new CommandRefused(problem.error ?? `The service answered ${status}.`, problem)
+    throw new CommandRefused(visibleLine(problem.error ?? `The service answered ${status}.`), problem)
   }
 }
