@@ -59,7 +59,7 @@ const expected: Record<string, number> = {
   RulesRefused: 1,
   StoreRefused: 1,
   CannotListen: 1,
-  Unreachable: 3,
+  NotReached: 3,
 }
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {

@@ -1,10 +1,10 @@
 // One request as a terminal shows it, whole. Ours begins at the edge; what others wrote stands behind a label or a bar, on
 // every line, so that no text can play a line of ours.
+import type { FoundConfirmation } from '../client/index.js'
 import { digestOf } from '../core/digest.js'
 import { sayLength } from '../core/length.js'
 import type { Status } from '../core/model.js'
 import { visible, visibleJson, visibleLine } from '../core/visible.js'
-import type { FoundConfirmation } from '../routes/answers.js'
 import { columnsOf, padEnd, wrap } from './columns.js'
 import { type Line, type Look, type Span, span } from './span.js'
 import { momentOf } from './time-text.js'

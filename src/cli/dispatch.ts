@@ -18,6 +18,7 @@ import {
 } from './key-commands.js'
 import { createOutput, type Output } from './output.js'
 import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+import { explain } from './reach.js'
 import { approveRequest, denyRequest, listPending, showRequest } from './request-commands.js'
 import {
   listSessions,
@@ -37,7 +38,11 @@ export async function carryOut(
   nameCommand: NameCommand = plainCommand,
   remote: Remote = { url: undefined, key: undefined },
 ): Promise<number> {
-  const isDone = await handlers[given.name]({ given, config, output, nameCommand, remote })
+  const isDone = await Promise.resolve(handlers[given.name]({ given, config, output, nameCommand, remote })).catch(
+    (error: unknown) => {
+      throw explain(error)
+    },
+  )
   return isDone === false ? 1 : 0
 }
 

@@ -15,11 +15,8 @@ export class CommandRefused extends Error {
 
 /** As much of a problem as commands look at. */
 export interface Problem {
-  code?: string
-  requesters?: string[]
-  /** The state that stands, and who made it so. */
-  status?: string | number
-  resolved_by?: string
+  readonly code?: string
+  readonly requesters?: string[]
 }
 
 /** What was asked for goes one way, words about it another. */

@@ -1,55 +1,38 @@
 // What waits for a decision: listed, shown whole, approved and denied.
+import type { Confirmation, DecidedConfirmation, FoundConfirmation } from '../client/index.js'
 import { ConfigProblems } from '../command.js'
 import { shortLine } from '../core/cut.js'
 import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
-import type { ConfirmationPage, DecidedConfirmation, FoundConfirmation } from '../routes/answers.js'
 import { cardOf, type CardLine, isAsItSays, layOutCard } from './card.js'
 import { fit } from './columns.js'
-import { callToDecide, withReading } from './http-call.js'
 import { type Context, wrong } from './key-commands.js'
-import type { Call } from './local-call.js'
 import { CommandRefused, type Output, type Screen } from './output.js'
+import { openOverHttp, withReader } from './reach.js'
 import { paint } from './span.js'
 import { layOut } from './table.js'
 import { lengthOf } from './time-text.js'
 
-type Waiting = ConfirmationPage['confirmations'][number]
 type Verdict = 'approve' | 'deny'
 
 // -- pending -------------------------------------------------------------------------------------------------------------
 
 export async function listPending(context: Context): Promise<void> {
   const { output, given } = context
-  const { action, session, json } = given.options
-  const asked = { status: 'pending', ...(action === undefined ? {} : { action }), ...(session === undefined ? {} : { session_key: session }) }
-  await withReading(context, async (call) => {
-    const found = await readPending(call, asked as Record<string, string>)
-    if (json === true) return output.print(inert(JSON.stringify(found, null, 2)))
+  const { action, session, json } = given.options as Partial<Record<string, string>>
+  await withReader(context, async (operator) => {
+    const found = await operator.pending({ action, sessionKey: session })
+    if (json !== undefined) return output.print(inert(JSON.stringify(found, null, 2)))
     if (found.length === 0) return output.tell('Nothing waits for a decision.')
-    const screen = output.screen?.('print') ?? null
-    output.print(pendingText(found, Date.now(), screen))
+    output.print(pendingText(found, Date.now(), output.screen?.('print') ?? null))
   })
-}
-
-/** All of it, page by page. */
-async function readPending(call: Call, asked: Record<string, string>): Promise<Waiting[]> {
-  const found: Waiting[] = []
-  let next: string | null = null
-  do {
-    const query = new URLSearchParams({ ...asked, limit: '500', ...(next === null ? {} : { cursor: next }) })
-    const page: ConfirmationPage = await call('GET', `/confirm?${query.toString()}`)
-    found.push(...page.confirmations)
-    next = page.next_cursor
-  } while (next !== null)
-  return found
 }
 
 const maxName = 60
 const maxDescription = 120
 
 /** For a program that reads it, ids are whole and nothing is cut to a width. */
-function pendingText(found: Waiting[], now: number, screen: Screen | null): string {
+function pendingText(found: Confirmation[], now: number, screen: Screen | null): string {
   const ends = screen === null ? found.map(({ id }) => id) : endsOf(found.map(({ id }) => id))
   const rows = found.map((one, index) => [
     visibleLine(ends[index]!),
@@ -84,16 +67,12 @@ export function endsOf(ids: string[]): string[] {
 export async function showRequest(context: Context): Promise<void> {
   const { output, given } = context
   const { argument, options } = given
-  await withReading(context, async (call) => {
-    const found = await find(call, argument)
+  await withReader(context, async (operator) => {
+    const found = await operator.show(argument.trim())
     if (options.json === true) return output.print(inert(JSON.stringify(found, null, 2)))
     const screen = output.screen?.('print') ?? null
     output.print(textOf(cardLines(found, screen), screen))
   })
-}
-
-function find(call: Call, id: string): Promise<FoundConfirmation> {
-  return call<FoundConfirmation>('GET', `/short-ids/${encodeURIComponent(id.trim())}`)
 }
 
 function cardLines(found: FoundConfirmation, screen: Screen | null): CardLine[] {
@@ -119,13 +98,13 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   const { output, given } = context
   const { argument, options } = given
   const digest = readDigest(options.digest)
-  const isWhole = argument.trim().length >= wholeId
+  const isWhole = wholeId.test(argument.trim())
   const canAsk = output.ask !== undefined
   // To say no to what was not shown does no harm, where it is sure which one it is.
   const needsShowing = digest === null && !(verdict === 'deny' && isWhole)
   if (needsShowing && !canAsk) throw new CommandRefused(sayUnseen(verdict))
-  const call = callToDecide(context)
-  const found = await find(call, argument)
+  const operator = openOverHttp(context)
+  const found = await operator.show(argument.trim())
   if (digest !== null && !found.digest.startsWith(digest)) {
     throw new CommandRefused(`The digest of ${found.id} is another, ${found.digest}: nothing was decided. Look at it again.`)
   }
@@ -138,18 +117,14 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
     output.tell('Nothing was decided.')
     return false
   }
-  const by = options.by === undefined ? {} : { [verdict === 'approve' ? 'approver' : 'denier']: options.by }
-  const body = { ...by, ...said }
-  const path = `/confirm/${encodeURIComponent(found.id)}/${verdict}`
-  const done = await call<DecidedConfirmation>('POST', path, body).catch((error: unknown) => {
-    throw withNextStep(error)
-  })
+  const by = options.by as string | undefined
+  const done = await operator[verdict](found.id, { by, ...said })
   if (options.json === true) output.print(inert(JSON.stringify(done, null, 2)))
   else output.tell(sayDone(done))
   return true
 }
 
-const wholeId = 36
+const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 function readDigest(text: string | true | undefined): string | null {
   if (text === undefined) return null
@@ -166,27 +141,15 @@ function sayUnseen(verdict: Verdict): string {
     : `By the end of its id it would be shown first, and here nobody can be asked: say the whole id, or ${how}.`
 }
 
-/** The service speaks to programs; here it is a flag. */
-function withNextStep(error: unknown): unknown {
-  const problem = error instanceof CommandRefused ? error.problem : null
-  const step = problem?.code === undefined ? undefined : nextSteps[problem.code]
-  return step === undefined ? error : new CommandRefused(step, problem)
-}
-
-const nextSteps: Partial<Record<string, string>> = {
-  reason_required: 'Its rule wants a reason: give one with -m.',
-  typing_required: "Its rule wants the action's name typed, exactly: give it with --typed, or at the question.",
-}
-
 interface Said {
   reason?: string
-  typed_action?: string
+  typedAction?: string
 }
 
 function saidBy({ reason, typed }: Context['given']['options']): Said {
   return {
     ...(reason === undefined ? {} : { reason: String(reason) }),
-    ...(typed === undefined ? {} : { typed_action: String(typed) }),
+    ...(typed === undefined ? {} : { typedAction: String(typed) }),
   }
 }
 
@@ -195,9 +158,9 @@ async function askFor(verdict: Verdict, found: FoundConfirmation, { output, give
   if (!(await showWhole(output, cardLines(found, output.screen?.('tell') ?? null)))) return null
   const { deciding } = found
   const said = saidBy(given.options)
-  if (verdict === 'approve' && deciding?.typing_required === true && said.typed_action === undefined) {
-    said.typed_action = await output.ask!("To approve it, type the action's name: ")
-    if (said.typed_action.trim() === '') return null
+  if (verdict === 'approve' && deciding?.typing_required === true && said.typedAction === undefined) {
+    said.typedAction = await output.ask!("To approve it, type the action's name: ")
+    if (said.typedAction.trim() === '') return null
   }
   if (deciding?.reason_required.includes(verdict) === true && said.reason === undefined) {
     said.reason = await output.ask!(`A reason is needed to ${verdict} it: `)

@@ -1,12 +1,11 @@
 // What passes without asking: listed, added, taken back.
+import type { Grant, GrantPage, Operator } from '../client/index.js'
 import { shortLine } from '../core/cut.js'
 import { inert } from '../core/json.js'
 import { visibleJson, visibleLine } from '../core/visible.js'
-import type { Grant, GrantPage } from '../routes/answers.js'
-import { withReading } from './http-call.js'
 import { type Context, readAll, readSeconds, wrong } from './key-commands.js'
-import type { Call } from './local-call.js'
 import { CommandRefused } from './output.js'
+import { withReader } from './reach.js'
 import { readJsonOption } from './request-commands.js'
 import { layOut } from './table.js'
 
@@ -19,8 +18,8 @@ const fewest = 6
 
 export async function listWhitelist(context: Context): Promise<void> {
   const { output, given } = context
-  await withReading(context, async (call) => {
-    const entries = await readGrants(call)
+  await withReader(context, async (operator) => {
+    const entries = await readGrants(operator)
     if (given.options.json === true) return output.print(inert(JSON.stringify(entries, null, 2)))
     if (entries.length === 0) return output.tell('Nothing passes without asking.')
     output.print(listText(entries))
@@ -30,10 +29,10 @@ export async function listWhitelist(context: Context): Promise<void> {
 export async function addToWhitelist(context: Context): Promise<void> {
   const { output, given } = context
   const body = readTerms(given.argument, given.options)
-  await withReading(
+  await withReader(
     context,
-    async (call) => {
-      const grant = await call<Grant>('POST', '/whitelist', body)
+    async (operator) => {
+      const { body: grant } = await operator.call<Grant>('POST', '/whitelist', { body })
       if (given.options.json === true) return output.print(inert(JSON.stringify(grant, null, 2)))
       output.tell(`Whitelisted: ${sayGrant(grant)}. To take it back: whitelist revoke ${visibleLine(grant.id)}`)
     },
@@ -44,10 +43,10 @@ export async function addToWhitelist(context: Context): Promise<void> {
 export async function revokeFromWhitelist(context: Context): Promise<void> {
   const { output, given } = context
   const { by, json } = given.options
-  await withReading(context, async (call) => {
-    const id = await findGrant(call, given.argument.trim().toLowerCase())
+  await withReader(context, async (operator) => {
+    const id = await findGrant(operator, given.argument.trim().toLowerCase())
     const body = by === undefined ? undefined : { revoked_by: by }
-    const grant = await call<Grant>('DELETE', `/whitelist/${encodeURIComponent(id)}`, body)
+    const { body: grant } = await operator.call<Grant>('DELETE', `/whitelist/${encodeURIComponent(id)}`, { body })
     if (json === true) return output.print(inert(JSON.stringify(grant, null, 2)))
     output.tell(`Revoked: ${sayGrant(grant)}.`)
   })
@@ -74,12 +73,13 @@ function readUses(text: string | true): number {
 }
 
 /** All of them, page by page. */
-async function readGrants(call: Call): Promise<Grant[]> {
+async function readGrants(operator: Operator): Promise<Grant[]> {
   const found: Grant[] = []
   let next: string | null = null
   do {
-    const query = new URLSearchParams({ limit: '500', ...(next === null ? {} : { cursor: next }) })
-    const page: GrantPage = await call('GET', `/whitelist?${query.toString()}`)
+    const { body: page }: { body: GrantPage } = await operator.call<GrantPage>('GET', '/whitelist', {
+      query: { limit: 500, cursor: next },
+    })
     found.push(...page.entries)
     next = page.next_cursor
   } while (next !== null)
@@ -87,10 +87,10 @@ async function readGrants(call: Call): Promise<Grant[]> {
 }
 
 /** By the whole of it, or by its end. */
-async function findGrant(call: Call, end: string): Promise<string> {
+async function findGrant(operator: Operator, end: string): Promise<string> {
   if (end.length >= 36) return end
   if (end.length < fewest) throw new CommandRefused(`Say the whole id, or at least the last ${fewest} characters of it.`)
-  const [first, ...others] = (await readGrants(call)).filter(({ id }) => id.endsWith(end))
+  const [first, ...others] = (await readGrants(operator)).filter(({ id }) => id.endsWith(end))
   if (first === undefined) throw new CommandRefused('No entry that stands has an id that ends so; whitelist list shows them.')
   if (others.length > 0) throw new CommandRefused('Several entries have an id that ends so: say more of it.')
   return first.id

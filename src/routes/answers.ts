@@ -620,12 +620,6 @@ export const collecting = z
   })
   .meta({ id: 'Collecting', description: 'How far it is.' })
 
-export type FoundConfirmation = z.output<typeof found>
-export type ConfirmationPage = z.output<typeof confirmationPage>
-export type DecidedConfirmation = z.output<typeof decided>
-export type Grant = z.output<typeof grant>
-export type GrantPage = z.output<typeof grantPage>
-export type Health = z.output<typeof health>
 export type Collected = z.output<typeof collected>
 export type Collecting = z.output<typeof collecting>
 export type MadeKey = z.output<typeof madeKey>
