@@ -463,7 +463,10 @@ function readTokens(argv: string[]): { words: string[]; options: GivenFlag[] } {
 
 function parsedAs(name: string) {
   const short = shortFlags.get(name)
-  return { type: isSwitch(name) ? ('boolean' as const) : ('string' as const), ...(short === undefined ? {} : { short }) }
+  return {
+    type: isSwitch(name) ? ('boolean' as const) : ('string' as const),
+    ...(short === undefined ? {} : { short }),
+  }
 }
 
 /** The command, or null for serving. */
@@ -559,7 +562,9 @@ const allOptions = [
   ...new Set([...generalFlags, ...Object.values<Command>(commands).flatMap(({ options }) => Object.keys(options))]),
 ]
 
-const ownOptions: [string, Option][] = Object.values<Command>(commands).flatMap(({ options }) => Object.entries(options))
+const ownOptions: [string, Option][] = Object.values<Command>(commands).flatMap(({ options }) =>
+  Object.entries(options),
+)
 
 /** By their flags. One letter means the same in all commands. */
 const shortFlags = new Map([

@@ -72,7 +72,8 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'whitelist list': listWhitelist,
   'whitelist add': addToWhitelist,
   'whitelist revoke': revokeFromWhitelist,
-  completion: async ({ given, output }) => output.print((await import('./completion.js')).completionFor(given.argument)),
+  completion: async ({ given, output }) =>
+    output.print((await import('./completion.js')).completionFor(given.argument)),
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)
     output.print(text)

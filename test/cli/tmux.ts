@@ -36,9 +36,13 @@ export const holdpoint = `${process.execPath} ${serverFile}`
 export async function sit(t: Test, env: Record<string, string> = {}, columns = 100, rows = 30): Promise<Seat> {
   const socket = `holdpoint-${randomUUID()}`
   const home = temporaryFolder(t)
-  const given = { PATH: process.env.PATH ?? '', HOME: home, LC_ALL: 'C.UTF-8', PS1: '$ ', HISTFILE: '', ...env }
+  const given = { PATH: process.env.PATH ?? '', HOME: home, LC_ALL: 'C.UTF-8', HISTFILE: '', ...env }
   const tmux = (...args: string[]) =>
-    execFileSync('tmux', ['-L', socket, '-u', '-f', '/dev/null', ...args], { env: given, encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'] })
+    execFileSync('tmux', ['-L', socket, '-u', '-f', '/dev/null', ...args], {
+      env: given,
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
   t.teardown(() => spawnSync('tmux', ['-L', socket, 'kill-server']))
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'exec bash --norc --noprofile')
   let count = 0
@@ -76,6 +80,6 @@ export async function sit(t: Test, env: Record<string, string> = {}, columns = 1
     },
     close: () => void tmux('kill-server'),
   }
-  await seat.shows(/^\$ /m)
+  await seat.shows(/[$#] *$/m)
   return seat
 }

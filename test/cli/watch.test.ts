@@ -1,5 +1,5 @@
 // holdpoint watch, at a real terminal.
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Program, run, start } from '../e2e/program.js'
@@ -28,12 +28,14 @@ async function ask(program: Program, fields: Record<string, unknown>): Promise<s
 
 const stateOf = async (program: Program, id: string) => (await program.call('GET', `/confirm/${id}`)).body
 
-/** The keys to the question are heard half a second after it was asked. */
-async function sayYes(seat: Seat, until: RegExp): Promise<void> {
+/** The question hears no key for a moment, and then one. */
+async function answer(seat: Seat, key: string, until: RegExp): Promise<void> {
   await seat.shows(/y approves; any other key: no/)
-  await new Promise((resolve) => setTimeout(resolve, 600))
-  seat.press('y')
-  await seat.shows(until)
+  await seat.shows((screen) => {
+    if (until.test(screen)) return true
+    seat.press(key)
+    return false
+  })
 }
 
 if (needs(t, 'tmux')) {
@@ -52,13 +54,10 @@ if (needs(t, 'tmux')) {
     for (const line of [/^Action +send_mail$/m, /^│ +"list": "news"$/m, /^│ Send the newsletter$/m]) t.match(card, line)
     seat.press('a')
     await seat.shows(/Approve send_mail, digest [0-9a-f]{16}\?/)
-    seat.press('x')
+    await answer(seat, 'x', /Nothing was decided\./)
     t.match((await stateOf(program, id)).status, 'pending')
-    await new Promise((resolve) => setTimeout(resolve, 600))
-    seat.press('x')
-    await seat.shows(/Nothing was decided\./)
     seat.press('a')
-    await sayYes(seat, /^It is approved\./m)
+    await answer(seat, 'y', /^It is approved\./m)
     await seat.shows(/^APPROVED$/m)
     t.match(await stateOf(program, id), { status: 'approved', resolved_by: 'alice' })
     seat.press('Escape')
@@ -86,10 +85,13 @@ if (needs(t, 'tmux')) {
 
   t.test('what was not read to its end cannot be approved, also by jumping there', async (t) => {
     const { program, seat } = await open(t)
-    const id = await ask(program, { action: 'pay', details: { list: Array.from({ length: 100 }, (_, index) => index) } })
+    const id = await ask(program, {
+      action: 'pay',
+      details: { list: Array.from({ length: 100 }, (_, index) => index) },
+    })
     await seat.shows(/^> .*pay/m)
     seat.press('Enter')
-    await seat.shows(/^Lines 1 to 27 of \d+; \d+ lines not read yet$/m)
+    await seat.shows(/^\d+ lines not read yet\. Lines 1 to 27 of \d+$/m)
     seat.press('G')
     await seat.shows(/^Digest/m)
     seat.press('a')
@@ -98,7 +100,7 @@ if (needs(t, 'tmux')) {
     for (let screens = 0; screens < 5; screens++) seat.press('Space')
     await seat.shows(/^Lines \d+ to (\d+) of \1$/m)
     seat.press('a')
-    await sayYes(seat, /It is approved/)
+    await answer(seat, 'y', /It is approved/)
     t.match(await stateOf(program, id), { status: 'approved' })
   })
 
@@ -129,7 +131,9 @@ if (needs(t, 'tmux')) {
     await ask(program, { action: 'send_mail', details: { text: 'word '.repeat(100) } })
     await seat.shows(/^> .*send_mail/m)
     seat.resize(30, 8)
-    await seat.shows((screen) => screen.split('\n').length === 8 && /^> .*send_mail/m.test(screen) && /^Enter opens/m.test(screen))
+    await seat.shows(
+      (screen) => screen.split('\n').length === 8 && /^> .*send_mail/m.test(screen) && /^Enter opens/m.test(screen),
+    )
     seat.press('Enter')
     await seat.shows(/^Action +send_mail/m)
     await seat.shows(/not read yet/)
@@ -148,22 +152,24 @@ if (needs(t, 'tmux')) {
     await ask(program, { action: 'first' })
     const second = await ask(program, { action: 'second' })
     await seat.shows(/^ {2}.*second/m)
+    seat.press('Enter')
+    await seat.shows(/^Action +first/m)
     await program.stop()
     await seat.shows(/disconnected for \d+ s$/m)
-    seat.press('Enter')
-    await seat.hides(/LEFT/)
+    seat.press('a')
+    await seat.shows(/Without the service nothing can be decided/)
     const again = await start(t, { dbPath: program.dbPath, flags: ['--port', String(program.port)] })
     await again.call('POST', `/confirm/${second}/deny`, {})
     await ask(again, { action: 'third' })
+    await seat.shows(/Holdpoint: request 1 of 2.*live$/m)
     seat.press('Escape')
-    const screen = await seat.shows(/Holdpoint: 2 wait .*live$/m)
-    t.match(screen, /first/)
-    t.match(screen, /third/)
+    const screen = await seat.shows(/^ {2}.*third/m)
+    t.match(screen, /^> .*first/m)
     t.notMatch(screen, /second/)
     seat.press('Enter')
     await seat.shows(/^Action +first/m)
     seat.press('a')
-    await sayYes(seat, /It is approved/)
+    await answer(seat, 'y', /It is approved/)
   })
 
   t.test('what somebody else decides meanwhile is shown and stands, and what was being written is kept', async (t) => {
@@ -188,7 +194,7 @@ if (needs(t, 'tmux')) {
     const rules = join(temporaryFolder(t), 'rules.yaml')
     writeFileSync(
       rules,
-      'version: 1\nrules:\n  - name: money\n    match: { action: pay }\n    approvals: 2\n    require_typing: true\n    require_reason: [approve, deny]\n',
+      'rules:\n  - name: money\n    action: pay\n    approvals: 2\n    typed_confirmation: true\n    reason_required: true\n',
     )
     const { program, seat } = await open(t, ['--policy', rules], '--by alice')
     const id = await ask(program, { action: 'pay' })
@@ -210,7 +216,7 @@ if (needs(t, 'tmux')) {
     seat.paste('it is\ndue')
     await seat.shows(/^> it is due$/m)
     seat.press('Enter')
-    await sayYes(seat, /Recorded: 1 of 2 approvals/)
+    await answer(seat, 'y', /Recorded: 1 of 2 approvals/)
     await seat.shows(/^approved by +alice: it is due$/m)
     t.match(await stateOf(program, id), { status: 'pending', votes: [{ by: 'alice', reason: 'it is due' }] })
     seat.press('a')
@@ -224,27 +230,24 @@ if (needs(t, 'tmux')) {
     const program = await start(t)
     const seat = await sit(t, { HOLDPOINT_URL: `http://127.0.0.1:${program.port}` })
     const before = await seat.modes()
-    const pid = () => seat.ask('#{pane_pid}')
     for (const [how, end, code] of [
       ['Ctrl-C', () => seat.press('C-c'), 0],
-      ['SIGTERM', () => killChild(pid(), 'TERM'), 143],
-      ['SIGHUP', () => killChild(pid(), 'HUP'), 129],
-      ['SIGINT', () => killChild(pid(), 'INT'), 130],
+      ['SIGTERM', (pid: number) => process.kill(pid, 'SIGTERM'), 143],
+      ['SIGHUP', (pid: number) => process.kill(pid, 'SIGHUP'), 129],
+      ['SIGINT', (pid: number) => process.kill(pid, 'SIGINT'), 130],
     ] as const) {
-      seat.run(`clear; ${holdpoint} watch; echo "ended $?"`)
-      await seat.shows(/Holdpoint: 0 wait .*live$/m)
-      await end()
+      end(await watchIn(t, seat))
       await seat.shows(new RegExp(`^ended ${code}$`, 'm'))
       t.equal(await seat.modes(), before, how)
     }
-    seat.run(`clear; ${holdpoint} watch; echo "ended $?"`)
-    await seat.shows(/Holdpoint: 0 wait .*live$/m)
+    await watchIn(t, seat)
     seat.press('C-z')
     await seat.shows(/Stopped/)
-    seat.run('stty -a | grep -c " icanon"; fg')
+    t.equal(seat.ask('#{alternate_on} #{cursor_flag} #{wrap_flag}'), '0 1 1', 'while it is stopped')
+    seat.run('fg')
     await seat.shows(/Holdpoint: 0 wait .*live$/m)
     seat.press('q')
-    await seat.shows(/^ended 0$/m)
+    await seat.hides(/Holdpoint:/)
     t.equal(await seat.modes(), before, 'Ctrl-Z')
   })
 
@@ -254,18 +257,17 @@ if (needs(t, 'tmux')) {
     writeFileSync(broken, `process.once('SIGUSR2', () => { throw new Error('a bug') })\n`)
     const seat = await sit(t, { HOLDPOINT_URL: `http://127.0.0.1:${program.port}` })
     const before = await seat.modes()
-    seat.run(`clear; ${holdpoint.replace(' ', ` --import ${broken} `)} watch; echo "ended $?"`)
-    await seat.shows(/Holdpoint: 0 wait .*live$/m)
-    await killChild(seat.ask('#{pane_pid}'), 'USR2')
+    process.kill(await watchIn(t, seat, holdpoint.replace(' ', ` --import ${broken} `)), 'SIGUSR2')
     t.match(await seat.shows(/^ended [1-9]/m), /Error: a bug/)
     t.equal(await seat.modes(), before)
   })
 
   t.test('where the terminal goes away, it ends', async (t) => {
-    const { seat } = await open(t)
-    const child = await childOf(seat.ask('#{pane_pid}'))
+    const program = await start(t)
+    const seat = await sit(t, { HOLDPOINT_URL: `http://127.0.0.1:${program.port}` })
+    const pid = await watchIn(t, seat)
     seat.close()
-    await until(() => !isAlive(child))
+    await until(() => !isAlive(pid))
   })
 
   t.test('thousands that wait can be gone through', async (t) => {
@@ -300,12 +302,14 @@ if (needs(t, 'tmux')) {
     await seat.shows(/'agent' may not do this[^]*ended 1/)
     seat.run(`clear; HOLDPOINT_KEY=$A ${holdpoint} watch; echo "ended $?"`)
     await seat.shows(/Holdpoint: 0 wait .*live$/m)
-    const id = (await program.call('POST', '/confirm', { action: 'pay', description: 'x' }, { authorization: `Bearer ${bot}` })).body.id
+    const id = (
+      await program.call('POST', '/confirm', { action: 'pay', description: 'x' }, { authorization: `Bearer ${bot}` })
+    ).body.id
     await seat.shows(/^> .*pay/m)
     seat.press('Enter')
     await seat.shows(/^Digest/m)
     seat.press('a')
-    await sayYes(seat, /It is approved/)
+    await answer(seat, 'y', /It is approved/)
     const { stdout } = await run(t, ['show', id, '--json', '--db-path', program.dbPath])
     t.match(JSON.parse(stdout), { status: 'approved', resolved_by: 'alice', votes: [{ proven: true }] })
   })
@@ -323,13 +327,12 @@ t.test('where there is no terminal, watch says what else there is', async (t) =>
   t.match(await run(t, ['watch']), { code: 1, stdout: '', stderr: /watch needs a terminal; pending lists what waits/ })
 })
 
-async function childOf(shell: string): Promise<number> {
-  const { execFileSync } = await import('node:child_process')
-  return Number(execFileSync('ps', ['-o', 'pid=', '--ppid', shell], { encoding: 'utf8' }).trim().split('\n')[0])
-}
-
-async function killChild(shell: string, signal: string): Promise<void> {
-  process.kill(await childOf(shell), `SIG${signal}`)
+/** Its process; the shell says how it ended. */
+async function watchIn(t: Test, seat: Seat, program = holdpoint): Promise<number> {
+  const file = join(temporaryFolder(t), 'pid')
+  seat.run(`clear; sh -c 'echo $$ > ${file}; exec ${program} watch'; echo "ended $?"`)
+  await seat.shows(/Holdpoint: 0 wait .*live$/m)
+  return Number(readFileSync(file, 'utf8'))
 }
 
 function isAlive(pid: number): boolean {

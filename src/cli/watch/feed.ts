@@ -24,11 +24,18 @@ export interface Feed {
   load(id: string): Promise<void>
 }
 
-export function createFeed(operator: Operator, tell: (news: News) => void, now: () => number, signal: AbortSignal): Feed {
+export function createFeed(
+  operator: Operator,
+  tell: (news: News) => void,
+  now: () => number,
+  signal: AbortSignal,
+): Feed {
   let waiting = new Set<string>()
   const known = new Set<string>()
   let total = 0
   let isAtWork = false
+  /** What happens is told. What happened before is in the list, which is read then. */
+  let isOpen = false
   let mustReload = false
   let timer: NodeJS.Timeout | undefined
 
@@ -70,6 +77,7 @@ export function createFeed(operator: Operator, tell: (news: News) => void, now: 
     known.clear()
     for (const { id } of found) known.add(id)
     tell({ kind: 'list', items: found.map(itemOf), total, aheadMs })
+    if (isOpen) tell({ kind: 'live' })
   }
 
   async function readOne(id: string): Promise<void> {
@@ -90,11 +98,12 @@ export function createFeed(operator: Operator, tell: (news: News) => void, now: 
 
   async function follow(): Promise<void> {
     const onOpen = () => {
-      tell({ kind: 'live' })
+      isOpen = true
       mustReload = true
-      gather()
+      gather(0)
     }
     const onLost = (error: unknown) => {
+      isOpen = false
       const why = error instanceof Error ? visibleLine(error.message) : 'The service ended the connection.'
       tell({ kind: 'lost', why, at: now(), isFinal: false })
     }

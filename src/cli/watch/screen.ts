@@ -5,7 +5,18 @@ import { visibleLine } from '../../core/visible.js'
 import { columnsOf, fit, padEnd, wrap } from '../columns.js'
 import { type Line, type Look, span, type Span } from '../span.js'
 import { lengthOf } from '../time-text.js'
-import { cardRows, fewestColumns, fewestRows, isTooSmall, type Item, listRows, type OpenCard, type Prompt, type State, unseenLines } from './state.js'
+import {
+  cardRows,
+  fewestColumns,
+  fewestRows,
+  isTooSmall,
+  type Item,
+  listRows,
+  type OpenCard,
+  type Prompt,
+  type State,
+  unseenLines,
+} from './state.js'
 
 export interface Frame {
   /** One for each row of the screen. */
@@ -69,7 +80,13 @@ function drawList(state: State, now: number): Frame {
   const heads = state.rows < 8 ? [] : [[span(fit(headOf(layout), columns), 'quiet')]]
   const keys = ['Enter opens', 'a approves', 'd denies', '? all keys', 'q ends']
   return {
-    lines: [titleOf(state, waitingWords(state), now), ...heads, ...rows, messageLine(state, now), keysLine(keys, columns)],
+    lines: [
+      titleOf(state, waitingWords(state), now),
+      ...heads,
+      ...rows,
+      messageLine(state, now),
+      keysLine(keys, columns),
+    ],
     cursor: null,
   }
 }
@@ -116,12 +133,15 @@ function itemLine(item: Item, layout: Layout, isChosen: boolean, columns: number
   const ms = item.expiresAt - now
   const cell = (text: string, width: number, look?: Look): Span => span(padEnd(fit(text, width), width), look)
   const gap = span(' ')
-  const time = columns < 40 ? lengthOf(ms).replace(/ .*? .*$/, (rest) => rest.split(' ').slice(0, 2).join(' ')) : lengthOf(ms)
+  const time =
+    columns < 40 ? lengthOf(ms).replace(/ .*? .*$/, (rest) => rest.split(' ').slice(0, 2).join(' ')) : lengthOf(ms)
   const line: Line = [
     span(isChosen ? '> ' : '  '),
     cell(ms <= 0 ? 'over' : time, left, ms < 60_000 ? 'warning' : undefined),
     gap,
-    ...(risk === 0 ? [] : [cell(item.risk === 'high' ? 'HIGH' : item.risk, risk - 1, item.risk === 'high' ? 'bad' : undefined), gap]),
+    ...(risk === 0
+      ? []
+      : [cell(item.risk === 'high' ? 'HIGH' : item.risk, risk - 1, item.risk === 'high' ? 'bad' : undefined), gap]),
     cell(`${item.isOdd ? '! ' : ''}${visibleLine(item.action)}`, action, 'bold'),
     ...(requester === 0 ? [] : [gap, cell(visibleLine(item.requester), requester)]),
     ...(votes === 0 ? [] : [gap, cell(item.needed === 1 ? '' : `${item.given}/${item.needed}`, votes - 1)]),
@@ -141,7 +161,8 @@ function drawCard(state: State, card: OpenCard, now: number): Frame {
   const place = index === -1 ? '' : ` ${numbered(index + 1)} of ${numbered(state.total)}`
   const left = found?.status === 'pending' ? `, ${leftWords(found.expires_at * 1000 - now - state.aheadMs)}` : ''
   const title = `request${place}${left}`
-  const body: Line[] = found === null ? [[span('…', 'quiet')]] : lines.slice(scroll, scroll + room).map(({ line }) => line)
+  const body: Line[] =
+    found === null ? [[span('…', 'quiet')]] : lines.slice(scroll, scroll + room).map(({ line }) => line)
   while (body.length < room) body.push([])
   const top = [titleOf(state, title, now), ...body]
   if (prompt?.kind === 'text') return withQuestion(state, top, prompt, now)
@@ -165,15 +186,16 @@ function cardKeys({ found, isSeen }: OpenCard): string[] {
 
 /** What just happened, or how much is yet to be read. */
 function cardMessage(state: State, card: OpenCard, now: number): Line {
-  if (state.message !== null || state.connection.kind !== 'live') return messageLine(state, now)
+  if (state.message !== null || state.connection.kind === 'lost') return messageLine(state, now)
   if (card.isSent) return [span('Sent …', 'quiet')]
   const { lines, scroll, found } = card
   const room = cardRows(state)
   if (found === null || lines.length <= room) return []
   const to = Math.min(lines.length, scroll + room)
   const unseen = found.status === 'pending' ? unseenLines(card) : 0
-  const rest = unseen === 0 ? '' : `; ${counted(unseen, 'line')} not read yet`
-  return [span(fit(`Lines ${scroll + 1} to ${to} of ${lines.length}${rest}`, state.columns), unseen === 0 ? 'quiet' : 'warning')]
+  const where = `Lines ${scroll + 1} to ${to} of ${lines.length}`
+  if (unseen === 0) return [span(fit(where, state.columns), 'quiet')]
+  return [span(fit(`${counted(unseen, 'line')} not read yet. ${where}`, state.columns), 'warning')]
 }
 
 const labels = {
@@ -214,13 +236,22 @@ function fitPlain(characters: string[], room: number): string {
 // -- what both have ------------------------------------------------------------------------------------------------------
 
 function titleOf({ place, columns, connection }: State, what: string, now: number): Line {
-  const right = connection.kind === 'live' ? 'live' : connection.isFinal ? 'ended' : `disconnected for ${lengthOf(now - connection.since)}`
+  const right = connectionWords(connection, now)
   const rightRoom = Math.min(columns - 1, columnsOf(right) + 1)
-  const left = fit(`Holdpoint: ${what}${columns < 60 ? '' : `  (${visibleLine(place)})`}`, Math.max(1, columns - rightRoom))
+  const left = fit(
+    `Holdpoint: ${what}${columns < 60 ? '' : `  (${visibleLine(place)})`}`,
+    Math.max(1, columns - rightRoom),
+  )
   return [
     span(padEnd(left, columns - columnsOf(right)), 'bold'),
-    span(fit(right, Math.max(0, columns - columnsOf(left))), connection.kind === 'live' ? 'good' : 'bad'),
+    span(fit(right, Math.max(0, columns - columnsOf(left))), connection.kind === 'lost' ? 'bad' : 'good'),
   ]
+}
+
+function connectionWords(connection: State['connection'], now: number): string {
+  if (connection.kind === 'begun') return 'connecting'
+  if (connection.kind === 'live') return 'live'
+  return connection.isFinal ? 'ended' : `disconnected for ${lengthOf(now - connection.since)}`
 }
 
 function messageLine({ message, connection, columns }: State, _now: number): Line {

@@ -33,7 +33,7 @@ export interface State {
   top: number
   /** When news, and not a key, chose another: what is pressed right then was meant for the one before. */
   movedAt: number
-  connection: { kind: 'live' } | { kind: 'lost'; since: number; why: string; isFinal: boolean }
+  connection: { kind: 'begun' } | { kind: 'live' } | { kind: 'lost'; since: number; why: string; isFinal: boolean }
   /** What the service's clock is ahead of ours. */
   aheadMs: number
   open: OpenCard | null
@@ -96,7 +96,7 @@ export function begin(place: string, columns: number, rows: number): State {
     chosen: null,
     top: 0,
     movedAt: -Infinity,
-    connection: { kind: 'live' },
+    connection: { kind: 'begun' },
     aheadMs: 0,
     open: null,
     isHelp: false,
@@ -238,7 +238,8 @@ function choose(state: State, by: number): State {
 function openChosen(state: State, now: number, prompt: Prompt | null): Step {
   const { chosen, movedAt } = state
   if (chosen === null) return { state }
-  if (now - movedAt < hesitationMs) return { state: { ...state, message: { text: 'The list has just moved: look again.' } } }
+  if (now - movedAt < hesitationMs)
+    return { state: { ...state, message: { text: 'The list has just moved: look again.' } } }
   return openCard(state, chosen, prompt)
 }
 
@@ -309,7 +310,8 @@ function openNext(state: State, open: OpenCard, by: 1 | -1): Step {
   const { items, chosen } = state
   const index = items.findIndex(({ id }) => id === open.id)
   const next = index === -1 ? items.find(({ id }) => id === chosen) : items[index + by]
-  if (next === undefined || next.id === open.id) return { state: { ...state, message: { text: 'No other request that way.' } } }
+  if (next === undefined || next.id === open.id)
+    return { state: { ...state, message: { text: 'No other request that way.' } } }
   return openCard(state, next.id, null)
 }
 
@@ -325,7 +327,11 @@ function obstacleTo(state: State, { found, isSent }: OpenCard): string | null {
 function beginApproval(state: State, open: OpenCard, asksWhy: boolean, now: number): Step {
   const obstacle = obstacleTo(state, open)
   if (obstacle !== null || open.found === null) return warn(state, obstacle ?? '')
-  if (!isAsItSays(open.found)) return warn(state, 'Its digest is not that of what is shown: it was changed on the way. It cannot be approved here.')
+  if (!isAsItSays(open.found))
+    return warn(
+      state,
+      'Its digest is not that of what is shown: it was changed on the way. It cannot be approved here.',
+    )
   if (!open.isSeen) {
     const first = open.lines.findIndex(({ end }) => end > open.seen)
     const step = withCard(state, { scroll: Math.max(0, first) })
@@ -376,16 +382,20 @@ type TextPrompt = Extract<Prompt, { kind: 'text' }>
 
 function answer(state: State, open: OpenCard, prompt: TextPrompt, now: number): Step {
   const text = prompt.text.join('').trim()
-  if (text === '' && prompt.isNeeded) return warn(state, prompt.for === 'typed' ? "Its rule wants the action's name." : 'Its rule wants a reason.')
+  if (text === '' && prompt.isNeeded)
+    return warn(state, prompt.for === 'typed' ? "Its rule wants the action's name." : 'Its rule wants a reason.')
   const obstacle = obstacleTo(state, open)
   if (obstacle !== null || open.found === null) return warn(state, obstacle ?? '')
   if (prompt.for === 'deny') {
-    if (text === '' && open.found.deciding?.reason_required.includes('deny') === true) return warn(state, 'Its rule wants a reason.')
+    if (text === '' && open.found.deciding?.reason_required.includes('deny') === true)
+      return warn(state, 'Its rule wants a reason.')
     return send(state, open, 'deny', text === '' ? {} : { reason: text })
   }
   if (prompt.for === 'typed') {
     if (text !== open.found.action.trim()) return warn(state, "That is not the action's name.")
-    return { state: withCard(state, { prompt: nextQuestion(open.found, { ...prompt.said, typedAction: text }, false, now) }) }
+    return {
+      state: withCard(state, { prompt: nextQuestion(open.found, { ...prompt.said, typedAction: text }, false, now) }),
+    }
   }
   const said = text === '' ? prompt.said : { ...prompt.said, reason: text }
   return { state: withCard(state, { prompt: { kind: 'sure', said, askedAt: now } }) }
@@ -394,7 +404,10 @@ function answer(state: State, open: OpenCard, prompt: TextPrompt, now: number): 
 function send(state: State, open: OpenCard, verdict: 'approve' | 'deny', said: Said): Step {
   const obstacle = obstacleTo(state, open)
   if (obstacle !== null) return warn(withCard(state, { prompt: null }), obstacle)
-  return { state: withCard(state, { prompt: null, isSent: true }), effect: { kind: 'decide', verdict, id: open.id, said } }
+  return {
+    state: withCard(state, { prompt: null, isSent: true }),
+    effect: { kind: 'decide', verdict, id: open.id, said },
+  }
 }
 
 function edit(prompt: TextPrompt, key: Key): TextPrompt {
@@ -494,7 +507,8 @@ function withItems(state: State, items: Item[], total: number, now: number): Sta
   const { chosen } = state
   const before = state.items.findIndex(({ id }) => id === chosen)
   const after = items.findIndex(({ id }) => id === chosen)
-  if (after !== -1) return { ...state, items, total, top: Math.max(0, state.top + (before === -1 ? 0 : after - before)) }
+  if (after !== -1)
+    return { ...state, items, total, top: Math.max(0, state.top + (before === -1 ? 0 : after - before)) }
   const next = items[Math.max(0, Math.min(before, items.length - 1))]?.id ?? null
   const hasMoved = chosen !== null && next !== chosen
   return { ...state, items, total, chosen: next, movedAt: hasMoved ? now : state.movedAt }
@@ -523,6 +537,8 @@ function showRecord(state: State, open: OpenCard, found: FoundConfirmation): Sta
   const typed = prompt?.kind === 'text' ? prompt.text.join('').trim() : ''
   const rest = typed === '' ? '' : ` You had written: ${visibleLine(typed)}`
   const message =
-    prompt === null ? state.message : { text: `It was decided meanwhile, and that stands.${rest}`, look: 'warning' as const }
+    prompt === null
+      ? state.message
+      : { text: `It was decided meanwhile, and that stands.${rest}`, look: 'warning' as const }
   return { ...state, message, open: { ...kept, prompt: null, scroll: 0, lines: [] } }
 }

@@ -43,8 +43,10 @@ export async function watch(context: Context): Promise<number> {
   }
 
   function tell(news: News): void {
+    const isBack = news.kind === 'live' && state.connection.kind === 'lost'
     state = learn(state, news, now())
     show()
+    if (isBack && state.open !== null) void feed.load(state.open.id)
   }
 
   function keys(all: Key[]): void {
@@ -71,7 +73,8 @@ export async function watch(context: Context): Promise<number> {
     const by = given.options.by as string | undefined
     try {
       const { status, approvals_given, approvals_needed } = await operator[verdict](id, { by, ...said })
-      const text = status === 'pending' ? `Recorded: ${approvals_given} of ${approvals_needed} approvals.` : `It is ${status}.`
+      const text =
+        status === 'pending' ? `Recorded: ${approvals_given} of ${approvals_needed} approvals.` : `It is ${status}.`
       tell({ kind: 'answered', id, text, isGood: true })
     } catch (error) {
       tell({ kind: 'answered', id, text: sayFailure(error), isGood: false })
@@ -100,6 +103,8 @@ function isAsked({ open }: State): boolean {
 function sayFailure(error: unknown): string {
   if (error instanceof Refused) return sayRefusal(error)
   if (!(error instanceof Unreachable)) return visibleLine((error as Error).message)
-  const uncertain = error.mayHaveArrived ? 'It may count or not: look at its state once the service is back.' : 'Nothing was decided.'
+  const uncertain = error.mayHaveArrived
+    ? 'It may count or not: look at its state once the service is back.'
+    : 'Nothing was decided.'
   return `${uncertain} ${visibleLine(error.message)}`
 }
