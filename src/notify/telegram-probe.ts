@@ -17,7 +17,8 @@ type Trouble = Exclude<Probe, { state: 'reachable' }>
 const mend = {
   token: 'Check TELEGRAM_BOT_TOKEN, or get a new token from @BotFather: /token, or /newbot for another bot.',
   chat: 'Check TELEGRAM_HOME_CHANNEL, and add the bot to that group or channel.',
-  person: 'Check TELEGRAM_HOME_CHANNEL. Whoever has this id must open the chat with the bot and press Start, and not block it.',
+  person:
+    'Check TELEGRAM_HOME_CHANNEL. Whoever has this id must open the chat with the bot and press Start, and not block it.',
   member: 'Add the bot to the chat again, or name another one in TELEGRAM_HOME_CHANNEL.',
   channel: 'Make the bot an administrator of the channel who may post messages.',
   rights: 'Let the bot send messages there: in the permissions of the group, or by making it an administrator.',
@@ -30,18 +31,14 @@ const mend = {
     'Telegram must reach the public URL from the internet: by https, with a certificate that browsers trust, on port 443, 80, 88 or 8443. Or leave TELEGRAM_MODE at polling, which needs no public URL.',
 }
 
-export async function probeTelegram(
-  api: TelegramApi,
-  home: Home,
-  hearing: Way,
-  stop: AbortSignal,
-): Promise<Probe> {
+export async function probeTelegram(api: TelegramApi, home: Home, hearing: Way, stop: AbortSignal): Promise<Probe> {
   const me = await api.call('getMe', {}, stop)
   if (me.kind === 'not done') return troubleIn('getMe', me, mend.token)
   const { id: bot, username } = objectOf(me.result)
   const chat = await home.call('getChat', {}, stop)
   if (chat.kind === 'not done') return troubleIn('getChat', chat, home.isPrivate() ? mend.person : mend.chat)
-  const obstacle = (await findObstacle(home, objectOf(chat.result), bot, stop)) ?? (await findDeafness(api, hearing, stop))
+  const obstacle =
+    (await findObstacle(home, objectOf(chat.result), bot, stop)) ?? (await findDeafness(api, hearing, stop))
   const moved = home.movedTo()
   const but = moved === null ? {} : { but: `The group became a supergroup: set TELEGRAM_HOME_CHANNEL to ${moved}.` }
   return obstacle ?? { state: 'reachable', as: nameIn(username), ...but }
@@ -71,11 +68,7 @@ async function findObstacle(
 }
 
 /** Why presses would not be heard. */
-async function findDeafness(
-  api: TelegramApi,
-  { how, ownWebhook }: Way,
-  stop: AbortSignal,
-): Promise<Trouble | null> {
+async function findDeafness(api: TelegramApi, { how, ownWebhook }: Way, stop: AbortSignal): Promise<Trouble | null> {
   if (how === null) return null
   const called = await api.call('getWebhookInfo', {}, stop)
   if (called.kind === 'not done') return troubleIn('getWebhookInfo', called, mend.server)

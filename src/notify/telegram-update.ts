@@ -5,7 +5,8 @@ import { idOf, objectOf } from './telegram-api.js'
 
 export type Heard =
   /** `query`: what the answer goes to; `press` is null where Telegram does not say who it was. */
-  { kind: 'press'; query: string | null; press: Press | null } | { kind: 'words'; words: Words }
+  | { kind: 'press'; query: string | null; press: Press | null }
+  | { kind: 'words'; words: Words }
   /** The chat of the settings became a supergroup, which has this id. */
   | { kind: 'moved'; to: string }
   | { kind: 'nothing' }

@@ -319,8 +319,7 @@ t.test(
           // What is no code is ours: none of it is what anybody may write, or could be tapped.
           !/evil|forged|漢|👍|&amp;|xx/.test(plain) &&
           !found.test(plain.replace(/paul\.weber|\d\.000Z/g, '')) &&
-          (labels.at(moment === 'over' ? 2 : 0) === 'Action') ===
-            (moment !== 'over' || labels.includes('Reason') === false) &&
+          labels[0] === (moment === 'over' ? 'By' : 'Action') &&
           new Set(labels).size === labels.length &&
           (moment === 'over' ? !canApprove : canApprove === isWhole)
         )
