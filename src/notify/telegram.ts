@@ -73,8 +73,8 @@ export function createTelegram(settings: TelegramSettings): Chat {
     dialect,
     hasButtons: () => isHeard,
     hasForms: false,
-    // A group takes twenty messages a minute, edits among them: half are for new ones.
-    editsPerMinute: 10,
+    // A group takes twenty messages a minute, edits among them: half are for new ones. A chat with one person takes one a second.
+    editsPerMinute: isOfOne(settings.chat) ? 30 : 10,
     isPrivate: (place) => isOfOne(chatOf(place)),
     send: (card, place, _name, stop) => send(renderCard(card), place, stop),
     sendAlarm: (alarm, stop) => send(renderAlarm(alarm), '', stop),
