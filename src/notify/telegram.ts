@@ -147,23 +147,23 @@ function renderCard(card: Card): object {
 }
 
 function renderFact({ label, value, isTheirs }: Fact): string {
-  return `${escapeHtml(label)}: ${isTheirs ? code(value) : ours(value)}`
+  return `${bold(`${label}:`)} ${isTheirs ? code(value) : ours(value)}`
 }
 
 function renderBlock({ label, text }: Block): string[] {
-  return [`${escapeHtml(label)}:`, `<pre>${escapeHtml(text)}</pre>`]
+  return [bold(`${label}:`), `<pre>${escapeHtml(text)}</pre>`]
 }
 
 function renderAlarm(alarm: Alarm): object {
   const facts = alarmFactsOf(alarm, alarmShare)
   return messageOf([
     bold(`⛔ ${facts.happened}`),
-    `Session: ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
-    `Requester: ${code(facts.requester)}`,
-    `When: ${facts.at}`,
+    `${bold('Session:')} ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
+    `${bold('Requester:')} ${code(facts.requester)}`,
+    `${bold('When:')} ${facts.at}`,
     ...renderBlock({ label: 'Why', text: facts.reason }),
-    `${facts.next}: ${code(facts.command)}`,
-    `Or: ${code(facts.request)}`,
+    `${bold(`${facts.next}:`)} ${code(facts.command)}`,
+    `${bold('Or:')} ${code(facts.request)}`,
   ])
 }
 
