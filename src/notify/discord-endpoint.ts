@@ -1,7 +1,13 @@
 // Where Discord sends presses to us: each proves by its signature, over the body as it came, that it comes from Discord.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Hearing, Incoming, Outgoing } from './chat.js'
-import { createInteractions, type InteractionDeps, nothingToSay, offerCommands } from './discord-interactions.js'
+import {
+  createInteractions,
+  type InteractionDeps,
+  nothingToSay,
+  offerCommands,
+  type SetHeard,
+} from './discord-interactions.js'
 import { readFields } from './fields.js'
 
 /** The time is signed, too: so an old request is none. */
@@ -12,11 +18,15 @@ const maxAheadMs = 60_000
 const ping = 1
 const pong = { type: 1 }
 
-export function listenAtEndpoint({ publicKey, ...deps }: InteractionDeps & { publicKey: string }): Hearing {
+export function listenAtEndpoint({
+  publicKey,
+  setHeard,
+  ...deps
+}: InteractionDeps & { publicKey: string; setHeard: SetHeard }): Hearing {
   const { ears } = deps
   const key = publicKeyOf(publicKey)
   const interactions = createInteractions(deps, maxAgeMs + maxAheadMs)
-  const offering = offerCommands(deps, publicKey)
+  const offering = offerCommands({ ...deps, setHeard }, publicKey)
   return {
     async stop(graceMs) {
       offering.stop()
