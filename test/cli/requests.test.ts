@@ -1,4 +1,5 @@
 // What waits, from the shell: listed, shown, approved, denied; and what passes without asking.
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -69,6 +70,15 @@ t.test('what agents wrote is inert wherever it is printed, and each request is o
     t.notMatch(stdout + stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/, words.join(' '))
   }
   t.equal((await command(program.dbPath, 'pending')).stdout.trim().split('\n').length, 2)
+})
+
+t.test('whoever reads only the beginning of it ends it quietly', async (t) => {
+  const program = await start(t)
+  for (let count = 0; count < 5; count++)
+    await ask(program, { action: `act_${count}`, description: 'x'.repeat(100_000), details: { count } })
+  const script = `${holdpoint} pending --json --db-path ${program.dbPath} | head -c 10`
+  const { stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: process.env.PATH } })
+  t.match({ stdout, stderr }, { stdout: '[\n  {\n    ', stderr: '' })
 })
 
 t.test('with keys, reading as the owner needs none, and over HTTP the key decides what there is to see', async (t) => {
