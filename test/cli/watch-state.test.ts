@@ -264,6 +264,16 @@ t.test('without the service nothing is decided, and what somebody else decided s
   )
 })
 
+t.test('an answer that was overtaken makes nothing pending again', async (t) => {
+  const { seat, found } = opened()
+  const at = found.created_at_iso
+  seat.tell({ kind: 'record', found: { ...found, status: 'denied', resolved_by: 'bob', resolved_at_iso: at } })
+  seat.tell({ kind: 'record', found })
+  t.match(seat.shows(), /^DENIED$/m)
+  seat.key(text('a'))
+  t.match(seat.shows(), /It is decided, and that stands/)
+})
+
 t.test('from a request one goes on to the next, also after it was decided', async (t) => {
   const { seat, found } = opened()
   t.same(seat.key(text('n')), { kind: 'load', id: 'two' })

@@ -32,9 +32,8 @@ const stateOf = async (program: Program, id: string) => (await program.call('GET
 async function answer(seat: Seat, key: string, until: RegExp): Promise<void> {
   await seat.shows(/y approves; any other key: no/)
   await seat.shows((screen) => {
-    if (until.test(screen)) return true
-    seat.press(key)
-    return false
+    if (/y approves; any other key: no/.test(screen)) seat.press(key)
+    return until.test(screen)
   })
 }
 
@@ -313,6 +312,13 @@ if (needs(t, 'tmux')) {
     await answer(seat, 'y', /It is approved/)
     const { stdout } = await run(t, ['show', id, '--json', '--db-path', program.dbPath])
     t.match(JSON.parse(stdout), { status: 'approved', resolved_by: 'alice', votes: [{ proven: true }] })
+    await run(t, ['keys', 'revoke', 'alice', '--db-path', program.dbPath])
+    await program.call('POST', '/confirm', { action: 'other', description: 'x' }, { authorization: `Bearer ${bot}` })
+    await seat.shows(/ended$/m)
+    seat.press('q')
+    await seat.shows(/key is not known, or no longer good/)
+    seat.press('q')
+    await seat.shows(/^ended 0$/m)
   })
 
   t.test('a terminal that is dumb is told what else there is', async (t) => {

@@ -37,10 +37,11 @@ export function createFeed(
   /** What happens is told. What happened before is in the list, which is read then. */
   let isOpen = false
   let mustReload = false
+  let isOver = false
   let timer: NodeJS.Timeout | undefined
 
   function gather(ms = gatherMs): void {
-    if (signal.aborted) return
+    if (signal.aborted || isOver) return
     timer ??= setTimeout(() => {
       timer = undefined
       void work()
@@ -59,9 +60,12 @@ export function createFeed(
         mustReload = false
         await readList()
       } else for (const id of ids) await readOne(id)
-    } catch {
-      // Away, or busy. What was missed is in the list.
+    } catch (error) {
+      if (signal.aborted) return
+      // Away, or busy: what is shown may be out of date. What was missed is in the list.
+      tell(lostBy(error))
       mustReload = true
+      isOver = isNoMoreGood(error)
       gather(retryMs)
     } finally {
       isAtWork = false
@@ -96,6 +100,11 @@ export function createFeed(
     if (total > mostItems && known.size < mostItems / 2) mustReload = true
   }
 
+  function lostBy(error: unknown): Extract<News, { kind: 'lost' }> {
+    const why = error instanceof Error ? visibleLine(error.message) : 'The service ended the connection.'
+    return { kind: 'lost', why, at: now(), isFinal: isNoMoreGood(error) }
+  }
+
   async function follow(): Promise<void> {
     const onOpen = () => {
       isOpen = true
@@ -104,8 +113,7 @@ export function createFeed(
     }
     const onLost = (error: unknown) => {
       isOpen = false
-      const why = error instanceof Error ? visibleLine(error.message) : 'The service ended the connection.'
-      tell({ kind: 'lost', why, at: now(), isFinal: false })
+      tell(lostBy(error))
     }
     for await (const event of operator.follow({ types, signal, onOpen, onLost })) {
       if (event.confirmation_id === null) continue
@@ -123,7 +131,7 @@ export function createFeed(
           if (signal.aborted || error instanceof Aborted) break
           // Another database, perhaps a backup: its history has other numbers.
           if (error instanceof Refused && error.code === 'invalid_cursor') continue
-          tell({ kind: 'lost', why: visibleLine((error as Error).message), at: now(), isFinal: true })
+          tell({ ...lostBy(error), isFinal: true })
           break
         }
       }
@@ -139,6 +147,11 @@ export function createFeed(
       }
     },
   }
+}
+
+/** The key is not, or no longer enough: trying again makes no difference. */
+function isNoMoreGood(error: unknown): boolean {
+  return error instanceof Refused && (error.code === 'unauthorized' || error.code === 'forbidden')
 }
 
 function itemOf(one: Confirmation): Item {

@@ -178,9 +178,9 @@ export function press(before: State, key: Key, now: number): Step {
   }
   if (state.isHelp) return { state: { ...state, isHelp: false } }
   const { open } = state
-  if (open === null) return pressInList(state, key, now)
-  if (open.prompt !== null) return pressInPrompt(state, open, open.prompt, key, now)
-  return pressInCard(state, open, key, now)
+  if (open !== null && open.prompt !== null) return pressInPrompt(state, open, open.prompt, key, now)
+  // What is no key of ours leaves what is said where it is.
+  return (open === null ? pressInList(state, key, now) : pressInCard(state, open, key, now)) ?? { state: before }
 }
 
 /** What is typed as a command. Pasted it is none. */
@@ -189,7 +189,7 @@ function commandOf(key: Key): string {
   return key.name === 'text' ? key.text : key.name
 }
 
-function pressInList(state: State, key: Key, now: number): Step {
+function pressInList(state: State, key: Key, now: number): Step | null {
   const room = listRows(state)
   switch (commandOf(key)) {
     case 'q':
@@ -224,7 +224,7 @@ function pressInList(state: State, key: Key, now: number): Step {
     case 'd':
       return openChosen(state, now, textPrompt('deny', false))
     default:
-      return { state }
+      return null
   }
 }
 
@@ -266,7 +266,7 @@ function openCard(state: State, id: string, prompt: Prompt | null): Step {
   return { state: { ...state, chosen: id, open }, effect: { kind: 'load', id } }
 }
 
-function pressInCard(state: State, open: OpenCard, key: Key, now: number): Step {
+function pressInCard(state: State, open: OpenCard, key: Key, now: number): Step | null {
   const room = cardRows(state)
   const scroll = (by: number): Step => ({ state: withCard(state, { scroll: Math.max(0, open.scroll + by) }) })
   switch (commandOf(key)) {
@@ -309,7 +309,7 @@ function pressInCard(state: State, open: OpenCard, key: Key, now: number): Step 
     case 'd':
       return beginDenial(state, open)
     default:
-      return { state }
+      return null
   }
 }
 
@@ -536,6 +536,8 @@ function alikeUpTo(before: FoundConfirmation, after: FoundConfirmation): number 
 
 function showRecord(state: State, open: OpenCard, found: FoundConfirmation): State {
   const wasPending = open.found === null || open.found.status === 'pending'
+  // An answer that was overtaken: what is decided stands.
+  if (!wasPending && found.status === 'pending') return state
   // Laid out anew, since it may say something else.
   const seen = open.found === null ? 0 : Math.min(open.seen, alikeUpTo(open.found, found))
   const kept = { ...open, found, width: 0, seen, isSeen: false }

@@ -42,10 +42,10 @@ export async function watch(context: Context): Promise<number> {
   }
 
   function tell(news: News): void {
-    const isBack = news.kind === 'live' && state.connection.kind === 'lost'
     state = learn(state, news, now())
     show()
-    if (isBack && state.open !== null) void feed.load(state.open.id)
+    // The list is read anew after a break, or where too much happened: what is open may have changed as well.
+    if (news.kind === 'list' && state.open !== null) void feed.load(state.open.id)
   }
 
   function keys(all: Key[]): void {
