@@ -164,7 +164,7 @@ if (needs(t, 'tmux')) {
     seat.press('Escape')
     const screen = await seat.shows(/^ {2}.*third/m)
     t.match(screen, /^> .*first/m)
-    t.notMatch(screen, /second/)
+    t.notMatch(screen, /^[> ] .*second/m)
     seat.press('Enter')
     await seat.shows(/^Action +first/m)
     seat.press('a')
