@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.js'
 import { commands } from '../../src/chat/commands.js'
 import type { Chat, Ears, Press, PressAnswer, Words } from '../../src/notify/chat.js'
 import { createDiscord } from '../../src/notify/discord.js'
-import { type ManualClock, manualClock, settled, until } from '../support.js'
+import { build, type ManualClock, manualClock, settled, until } from '../support.js'
 import { example } from '../web/examples.js'
 import { cardFor, pressOf } from './example-cards.js'
 import { type FakeDiscord, refuse, startDiscord, tooMany } from './fake-discord.js'
@@ -627,6 +627,28 @@ t.test('ten thousand refusals in ten minutes, which get an address banned, are f
     await stop()
   }
 })
+
+for (const [name, reply] of [
+  ['429', tooMany(0)],
+  ['401', refuse(401, '401: Unauthorized')],
+  ['403', refuse(403, 'Missing Access', 50001)],
+] as const) {
+  t.test(`nor are they near when hundreds of messages wait, and Discord answers each with ${name}`, async (t) => {
+    const server = await startDiscord(t)
+    const config = { ...server.config, rateLimit: 10_000, notifyRate: 1000, discordAllowedUsers: [maria.id] }
+    const { submit, clock } = await build(t, { config })
+    server.failAlways(reply)
+    server.failAlwaysOf('edit', reply)
+    for (let n = 0; n < 200; n++) await submit({ action: `act_${n}`, timeout_seconds: 3600 })
+    for (let seconds = 0; seconds < 100; seconds++) {
+      await clock.advance(1000)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    const { length } = [...server.calls, ...server.asides.filter(({ method }) => method !== 'GET')]
+    // In a hundred seconds; ten thousand would be 1666.
+    t.ok(length > 0 && length < 300, `${length} calls`)
+  })
+}
 
 t.test('an address of the Gateway that is none, or would send the token in the clear, is not gone to', async (t) => {
   for (const url of ['http://127.0.0.1:1', 'nonsense', 7]) {
