@@ -368,6 +368,17 @@ t.test('as much as there can be fits, and no fact is pushed out', async (t) => {
   }
 })
 
+t.test('however much there is to say of ours, the message fits, and says that there is more', async (t) => {
+  const { server, chat } = await discord(t)
+  const card = cardFor(
+    chat,
+    example({ description: 'x'.repeat(2000), details: JSON.stringify({ y: 'y'.repeat(600) }) }),
+  )
+  const notes = Array.from({ length: 20 }, () => '*'.repeat(400))
+  await sent(chat.send({ ...card, notes }, '', 'm', go))
+  t.match(server.messages[0]!.embeds[0].description, /\n…$/)
+})
+
 // -- what becomes of every answer ----------------------------------------------------------------------------------------
 
 const wrong: [name: string, reply: Parameters<FakeDiscord['failNext']>[0], outcome: object][] = [
