@@ -251,6 +251,18 @@ t.test('commands list, show and deny; approving by one asks once more; strangers
   await discord.write('pending', {}, maria, { channel: `7${maria.id}`, isPrivate: true })
   await until(() => discord.messages.length > before)
   t.equal(discord.messages.at(-1)!.channel, `7${maria.id}`, 'to the bot alone it is answered there')
+
+  const other = await ask(both, { action: 'tag' })
+  const place = { channel: `7${maria.id}`, isPrivate: true }
+  await discord.write('show', { id: other.id.slice(-8) }, maria, place)
+  await until(() => discord.messages.at(-1)!.channel === place.channel && labelsOf(discord.messages.at(-1)!).length > 0)
+  const own = discord.messages.at(-1)!
+  await discord.press(own, 'Approve', maria)
+  await isTitled(own, /Are you sure/)
+  t.equal(titleOf(other.message), '🔔 Confirmation needed', 'nobody else is asked')
+  await discord.press(own, 'Yes, approve', maria)
+  await isTitled(own, /✅ Approved/)
+  await isTitled(other.message, /✅ Approved/)
 })
 
 const breaks: [name: string, breakIt: (gateway: FakeDiscord['gateway']) => void, isNew: boolean][] = [
