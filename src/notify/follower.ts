@@ -24,6 +24,8 @@ export interface Follower {
   start(): void
   /** Makes a message ask whether somebody means it; null: ask no more. */
   ask(of: DeliveryKey, asking: Asking | null): void
+  /** All that is pending in this chat is shown anew: it has buttons now, or none any more. */
+  showAnew(chat: ChatName): void
   stop(graceMs: number): Promise<void>
 }
 
@@ -33,6 +35,8 @@ interface Job {
   asking: Asking | null
   /** Somebody waits for it. */
   isUrgent: boolean
+  /** Although its message may show that already. */
+  isAnew: boolean
 }
 
 /** What is to be edited in one place, each in the order in which it came, and when its last edits were. */
@@ -139,15 +143,15 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     }
 
     async function edit(job: Job): Promise<void> {
-      const { of, isUrgent } = job
+      const { of, isAnew } = job
       const confirmation = await read(of.subjectId)
       const delivery = (await store.deliveries.of(of.subjectId)).find((one) => nameOf(one) === nameOf(of))
       if (confirmation === undefined || delivery === undefined) return
       const { message, shown } = delivery
       // What shows the end is shown anew where somebody asks for it.
-      if (message === null || (shown === null && !isUrgent)) return
+      if (message === null || (shown === null && !isAnew)) return
       const isPending = confirmation.status === 'pending'
-      if (!isUrgent && isPending && shown !== null && Math.abs(shown) === confirmation.version) return
+      if (!isAnew && isPending && shown !== null && Math.abs(shown) === confirmation.version) return
       const asking = isPending ? job.asking : null
       const card = await makeCard(chat, confirmation, of, asking)
       // Before it is shown: after a restart nobody knows who was asked, and it is shown anew without the question.
@@ -179,16 +183,22 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       return outcome.kind === 'failed' ? backoff(failures, random()) : refusedPauseMs
     }
 
-    /** What was to be edited when the service ended. */
-    async function resume(): Promise<void> {
+    /** What was to be edited when the service ended. Urgent and anew, as nothing else may have changed since it began to ask. */
+    const resume = () =>
+      addFollowed({ isUrgent: true, isAnew: true }, (one, brief) => brief.isResolved || brief.version !== one.shown)
+
+    const showAnew = () => addFollowed({ isUrgent: false, isAnew: true }, () => true)
+
+    async function addFollowed(
+      how: Pick<Job, 'isUrgent' | 'isAnew'>,
+      isWanted: (one: Delivery, brief: { isResolved: boolean; version: number }) => boolean,
+    ): Promise<void> {
       let after: DeliveryKey | null = null
       while (!isStopped) {
         const some: Delivery[] = await store.deliveries.followed(chat.name, after, helping)
         for (const one of some) {
           const brief = await store.confirmations.brief(one.subjectId)
-          const isStale = brief !== undefined && (brief.isResolved || brief.version !== one.shown)
-          // Urgent, as nothing else may have changed since it began to ask.
-          if (isStale) add({ of: one, asking: null, isUrgent: true })
+          if (brief !== undefined && isWanted(one, brief)) add({ of: one, asking: null, ...how })
         }
         if (some.length < helping) return
         after = some.at(-1)!
@@ -196,7 +206,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       }
     }
 
-    return { add, resume, timer, underWay }
+    return { add, resume, showAnew, timer, underWay }
   }
 
   /** Whatever was committed: the messages about it are looked up, and each that shows something else is edited. */
@@ -206,7 +216,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     for (const one of await store.deliveries.of(id)) {
       if (one.shown === null || one.message === null) continue
       const isStale = brief.isResolved || brief.version !== Math.abs(one.shown)
-      if (isStale) laneOf(one)?.add({ of: one, asking: null, isUrgent: false })
+      if (isStale) laneOf(one)?.add({ of: one, asking: null, isUrgent: false, isAnew: false })
     }
   }
 
@@ -240,7 +250,12 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     },
 
     ask(of, asking) {
-      laneOf(of)?.add({ of, asking, isUrgent: true })
+      laneOf(of)?.add({ of, asking, isUrgent: true, isAnew: true })
+    },
+
+    showAnew(chat) {
+      const lane = lanes.get(chat)
+      if (lane !== undefined) untilDone(lane.showAnew)
     },
 
     async stop(graceMs) {

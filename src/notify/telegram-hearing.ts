@@ -187,6 +187,7 @@ export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: Hear
 
   function giveUp(message: string, error: string): null {
     end()
+    ears.buttonsChanged?.()
     log.warn({ channel, error }, message)
     return null
   }

@@ -355,6 +355,19 @@ t.test('some of the edits that a chat takes are kept for those who wait for one'
   t.ok(asked.slice(1).every(({ message }) => message.card!.tone === 'denied'))
 })
 
+t.test('where nothing is heard any more no button stays that does nothing', async (t) => {
+  const { chat, ask, call, clock } = await withChat(t, { config: { publicUrl: 'https://holdpoint.example.com' } })
+  const [one, over] = [await ask({ action: 'one' }), await ask({ action: 'over' })]
+  await call('POST', `/confirm/${over.id}/deny`)
+  await until(() => over.message.card!.tone === 'denied')
+  const edits = chat.edits.length
+  chat.loseButtons()
+  await until(() => chat.edits.length === edits + 1)
+  t.match(one.message.card!.buttons, [[{ kind: 'link', label: 'Open and decide', url: /\/link\// }]])
+  await clock.advance(60_000)
+  t.equal(chat.edits.length, edits + 1, 'once, and what is over has none anyway')
+})
+
 t.test('a press that is faster than the record of its message counts', async (t) => {
   const chat = playChat()
   const { send } = chat
