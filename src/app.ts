@@ -184,6 +184,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     showAnew: (of) => follower.ask(of, null),
     who,
     howToAllow,
+    clock,
     log,
   })
   const presses = createPresses({
