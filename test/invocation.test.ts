@@ -249,6 +249,20 @@ t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
   ])
 })
 
+t.test('who may decide in a chat is said by ids, and by nothing that anybody could choose', async (t) => {
+  for (const value of ['*', 'maria', '@maria', '1,*', '1 2 maria#1', '-5', '1.5', '<@1>', '1;2']) {
+    t.match(
+      problemsOf([], { DISCORD_ALLOWED_USERS: value }).join(),
+      /^DISCORD_ALLOWED_USERS: must be ids of people, 1 to 32 digits each/,
+      value,
+    )
+  }
+  const { config } = read([], { DISCORD_ALLOWED_USERS: '123456789012345678, 2,3' })
+  t.same(config.discordAllowedUsers, ['123456789012345678', '2', '3'])
+  t.match(problemsOf([], { DISCORD_PUBLIC_KEY: 'key' }), [/DISCORD_PUBLIC_KEY: must be 64 hexadecimal digits/])
+  t.match(problemsOf([], { DISCORD_PUBLIC_KEY: '0'.repeat(64) }), [/DISCORD_PUBLIC_KEY: .*lets everybody sign/])
+})
+
 t.test('help and version are asked for in any company', async (t) => {
   t.same(readInvocation(['--help', '--nonsense'], {}), { command: 'help', topic: [] })
   t.same(readInvocation(['serve', '-h'], {}), { command: 'help', topic: ['serve'] })

@@ -81,9 +81,10 @@ export function createListener({ service, findSent, showAnew, who, howToAllow, c
     if (known === null) {
       const { by } = words
       const isOnRecord = await who.refuseStranger(by, by.channel, null)
-      // In a chat of many they would all read the answer; and who asks too often is answered no more.
-      if (words.isPrivate && isOnRecord && !by.isNobody)
-        await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
+      // Who asks too often is answered no more; and where many would read the answer there is none.
+      if (!isOnRecord || by.isNobody) return
+      if (words.whisper !== undefined) await words.whisper(howToAllow(by.channel, by.id))
+      else if (words.isPrivate) await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
       return
     }
     try {
