@@ -53,6 +53,9 @@ const helping = 200
 const minuteMs = 60_000
 /** Of the edits that a place takes, the rest is kept for those that somebody waits for. */
 const usualPart = 0.7
+/** Limits of chats are by the minute: for so long a busy one gets one edit at a time, with the pause that it wished, up to this. */
+const busyMemoryMs = minuteMs
+const longestGapMs = 3000
 /** After a refusal that is about the chat itself. */
 const refusedPauseMs = 30_000
 const storeRetryMs = 1000
@@ -67,6 +70,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     const underWay = new Map<string, Promise<void>>()
     let failures = 0
     let pausedUntil = -Infinity
+    let busy = { until: -Infinity, gapMs: 0 }
     const timer: Timer = createAlarm(clock, () => Promise.resolve(look()))
 
     function add(job: Job): void {
@@ -91,13 +95,14 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     function look(): number | undefined {
       const now = clock.now()
       if (isStopped || now < pausedUntil) return isStopped ? undefined : pausedUntil
+      const room = now < busy.until ? 1 : width
       let next = Infinity
       for (const [name, place] of places) {
         place.edits = place.edits.filter((at) => at > now - minuteMs)
         for (let job = nextIn(place); job !== undefined; job = nextIn(place)) {
           const from = roomFrom(place, job)
           if (from > now) next = Math.min(next, from)
-          if (from > now || underWay.size >= width) break
+          if (from > now || underWay.size >= room) break
           const jobs = job.isUrgent ? place.urgent : place.usual
           jobs.delete(nameOf(job.of))
           place.edits.push(now)
@@ -165,6 +170,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       const now = clock.now()
       if (outcome.kind === 'sent') {
         failures = 0
+        if (now < busy.until) pausedUntil = Math.max(pausedUntil, now + busy.gapMs)
         if (shown === null || shown > 0) await store.deliveries.note(job.of, shown)
       } else if (outcome.kind === 'refused' && outcome.fault !== 'channel') {
         const { subjectId: id } = job.of
@@ -173,6 +179,9 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
         await store.deliveries.note(job.of, null)
       } else {
         if (outcome.kind === 'failed') failures += 1
+        if (outcome.kind === 'busy') {
+          busy = { until: now + busyMemoryMs, gapMs: Math.min(longestGapMs, boundPause(outcome.retryAfterMs)) }
+        }
         pausedUntil = Math.max(pausedUntil, now + pauseAfter(outcome))
         again(job)
       }
