@@ -61,6 +61,10 @@ export const commands = {
     options: {
       reason,
       typed: { takes: 'NAME', help: "the action's name, where its rule wants it typed" },
+      remember: {
+        takes: 'session|global',
+        help: 'let the action pass without asking from now on, too: in its session, or in any',
+      },
       digest,
       by,
       ...service,

@@ -98,6 +98,7 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   const { output, given } = context
   const { argument, options } = given
   const digest = readDigest(options.digest)
+  const remember = readRemember(options.remember)
   const isWhole = wholeId.test(argument.trim())
   const canAsk = output.ask !== undefined
   // To say no to what was not shown does no harm, where it is sure which one it is.
@@ -120,7 +121,7 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
     return false
   }
   const by = options.by as string | undefined
-  const done = await operator[verdict](found.id, { by, ...said })
+  const done = await operator[verdict](found.id, { by, ...said, remember })
   if (options.json === true) output.print(inert(JSON.stringify(done, null, 2)))
   else output.tell(sayDone(done))
   return true
@@ -136,12 +137,19 @@ function readDigest(text: string | true | undefined): string | null {
   return String(text).toLowerCase()
 }
 
+function readRemember(text: string | true | undefined): 'session' | 'global' | undefined {
+  if (text === undefined || text === 'session' || text === 'global') return text
+  throw wrong('remember', 'must be session or global')
+}
+
 function sayUnseen(verdict: Verdict): string {
   const how = 'say with --digest which one you have seen: show prints it'
   return verdict === 'approve'
     ? `Nothing is approved that was not shown, and here nobody can be asked: ${how}.`
     : `By the end of its id it would be shown first, and here nobody can be asked: say the whole id, or ${how}.`
 }
+
+const lasting: Partial<Record<string, string>> = { session: 'in its session', global: 'in any session' }
 
 interface Said {
   reason?: string
@@ -169,7 +177,10 @@ async function askFor(verdict: Verdict, found: FoundConfirmation, { output, give
     if (said.reason.trim() === '') return null
   }
   const which = `${shortLine(found.action, maxName)}, digest ${visibleLine(found.digest.slice(0, 16))}`
-  const answer = await output.ask!(`${verdict === 'approve' ? 'Approve' : 'Deny'} ${which}? [y/N] `)
+  const { remember } = given.options
+  const more =
+    remember === undefined ? '' : `, and let it pass without asking ${lasting[String(remember)]!} from now on`
+  const answer = await output.ask!(`${verdict === 'approve' ? 'Approve' : 'Deny'} ${which}${more}? [y/N] `)
   return /^\s*y(es)?\s*$/i.test(answer) ? said : null
 }
 
@@ -193,13 +204,14 @@ function sayOver({ id, status, resolved_by }: FoundConfirmation): string {
   return `${visibleLine(id)} is ${status.replace('_', ' ')} already: ${who}. That stands.`
 }
 
-function sayDone({ id, status, action, approvals_given, approvals_needed }: DecidedConfirmation): string {
+function sayDone({ id, status, action, approvals_given, approvals_needed, grant }: DecidedConfirmation): string {
   const which = `${shortLine(action, maxName)}, ${visibleLine(id)}`
   if (status === 'pending') {
     const left = approvals_needed - approvals_given
     return `Recorded: ${approvals_given} of ${approvals_needed} approvals of ${which}; ${left} more ${left === 1 ? 'is' : 'are'} needed.`
   }
-  return `${status === 'approved' ? 'Approved' : 'Denied'}: ${which}.`
+  const back = grant === undefined ? '' : ` To ask again from now on: whitelist revoke ${visibleLine(grant.id)}`
+  return `${status === 'approved' ? 'Approved' : 'Denied'}: ${which}.${back}`
 }
 
 export function readJsonOption(option: string, text: string | true): unknown {

@@ -203,6 +203,25 @@ t.test('where nobody can be asked, nothing is approved but what its digest names
   t.match(JSON.parse(json.stdout), { id: other, status: 'approved', resolved_by: 'api' })
 })
 
+t.test('an approval can whitelist too, and says how that is taken back', async (t) => {
+  const program = await start(t)
+  const env = urlOf(program)
+  const id = await ask(program, { session_key: 's1' })
+  const digest = await digestOf(program, id)
+  const approve = (...words: string[]) => commandWith(env, program.dbPath, 'approve', id, '--digest', digest, ...words)
+  t.match(await approve('--remember', 'always'), { code: 2, stderr: /^--remember: must be session or global/ })
+  t.match((await stateOf(program, id)).status, 'pending')
+  const done = await approve('--remember', 'session')
+  t.match(done, { code: 0, stderr: /^Approved: send_mail, .*\. To ask again from now on: whitelist revoke \S+$/m })
+  t.match((await program.submit({ session_key: 's1' })).body, { status: 'auto_approved' })
+  const entry = done.stderr.trim().split(' ').at(-1)!
+  t.match(await commandWith(env, program.dbPath, 'whitelist', 'revoke', entry), { code: 0 })
+  const risky = await ask(program, { action: 'delete_data' })
+  const refused = ['--digest', await digestOf(program, risky), '--remember', 'global']
+  t.match(await commandWith(env, program.dbPath, 'approve', risky, ...refused), { code: 1, stderr: /high-risk/ })
+  t.match(await stateOf(program, risky), { status: 'pending' })
+})
+
 t.test('to deny takes the whole id, or the digest with its end', async (t) => {
   const program = await start(t)
   const env = urlOf(program)
