@@ -189,10 +189,7 @@ export function createRead({ store, clock, watch, present, hide, counted }: Read
       .filter(({ status }) => count.set(status, (count.get(status) ?? 0) + 1).get(status)! <= limit)
   }
 
-  async function readPage(
-    read: () => Promise<Page<Confirmation>>,
-    who?: string | null,
-  ): Promise<Page<Confirmation>> {
+  async function readPage(read: () => Promise<Page<Confirmation>>, who?: string | null): Promise<Page<Confirmation>> {
     const { found: page, now } = await present(
       () => turnstile.run(read, who),
       ({ items }) => items,
