@@ -12,14 +12,119 @@ const json = { takes: '', help: 'as JSON' }
 /** More of the log is for the log itself. */
 export const maxLogLines = 1000
 export const defaultLogLines = 50
+/** How a command that speaks HTTP finds the service, and shows who asks. */
+const service = {
+  url: { takes: 'URL', help: 'where the service is [HOLDPOINT_URL]' },
+  'key-file': { takes: 'FILE', help: 'a file with the key; without it, that of the environment [HOLDPOINT_KEY]' },
+}
+const by = { takes: 'NAME', help: 'who does it, while there is no key; with one, a comment' }
+const reason = { takes: 'TEXT', help: 'why', short: 'm' }
+const digest = { takes: 'DIGEST', help: 'do not ask if this is its digest, or the first 16 digits or more' }
 const requester = { takes: 'NAME', help: "whose session it is, where several have this key; '' from open mode" }
 const reach = 'It goes through the running service if there is one, else into the database itself.'
 
 const sayRules = 'Where none runs, limits are those of --policy.'
+const httpOrSocket =
+  'With a URL or a key it asks over HTTP. With neither it goes through the socket of --db-path, as the user who runs the service; where none runs, it opens the database itself.'
+const overHttp = 'It goes over HTTP alone, without a URL to the address at which the service on this machine listens.'
+const shortIds = 'Of the ID the last six characters or more will do, where only one request of the last week ends so.'
+const httpExits = '0 done, 1 refused, 2 called wrongly, 3 the service is not reached'
 const dashes = 'A key that begins with a dash stands last, behind --.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
+  pending: {
+    help: 'list what waits for a decision, the next deadline first',
+    options: {
+      action: { takes: 'NAME', help: 'only requests for this action' },
+      session: { takes: 'KEY', help: 'only those of a session' },
+      ...service,
+      json,
+    },
+    more: `On a terminal an ID is its end, which the other commands take. ${httpOrSocket}`,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'pending --action send_mail',
+  },
+  show: {
+    argument: 'ID',
+    help: 'show a request, whole',
+    options: { ...service, json },
+    more: `${shortIds} ${httpOrSocket}`,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'show 6f6b1e',
+  },
+  approve: {
+    argument: 'ID',
+    help: 'show a request, whole, and approve it once you say yes',
+    options: {
+      reason,
+      typed: { takes: 'NAME', help: "the action's name, where its rule wants it typed" },
+      digest,
+      by,
+      ...service,
+      json,
+    },
+    more: `${shortIds} Where nobody can be asked, --digest is needed: show prints it. ${overHttp}`,
+    settings: ['port'],
+    exits: httpExits,
+    example: 'approve 6f6b1e',
+  },
+  deny: {
+    argument: 'ID',
+    help: 'deny a request',
+    options: { reason: { ...reason, help: 'why; the agent is told' }, digest, by, ...service, json },
+    more: `${shortIds} By such an end it is shown first, and you are asked; where nobody can be, the whole ID or --digest is needed. ${overHttp}`,
+    settings: ['port'],
+    exits: httpExits,
+    example: "deny 6f6b1e -m 'not before the audit'",
+  },
+  watch: {
+    help: 'follow what waits, live, and decide it, on the whole screen',
+    options: { by, ...service },
+    more: `Its keys stand on its last line; ? shows all of them. A request can be approved once all of it was on the screen. ${overHttp}`,
+    settings: ['port'],
+    exits: httpExits,
+    example: 'watch',
+  },
+  'whitelist list': {
+    help: 'list what passes without asking',
+    options: { ...service, json },
+    more: httpOrSocket,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'whitelist list',
+  },
+  'whitelist add': {
+    argument: 'ACTION',
+    help: 'let an action pass without asking',
+    options: {
+      session: { takes: 'KEY', help: 'only in this session' },
+      requester: { takes: 'NAME', help: 'only for this requester' },
+      when: { takes: 'JSON', help: 'only with details that meet these conditions' },
+      details: { takes: 'JSON', help: 'only with exactly these details' },
+      ttl: { takes: 'TIME', help: 'how long, as 90d, 12h, 30m or seconds; until it is revoked if left out' },
+      'max-uses': { takes: 'N', help: 'how often' },
+      reason,
+      by,
+      ...service,
+      json,
+    },
+    more: `The same again sets its terms anew. ${httpOrSocket} Where no service runs, rules are those of --policy.`,
+    settings: ['dbPath', 'policy'],
+    exits: httpExits,
+    example: `whitelist add restart_worker --ttl 1h --when '{"worker":3}'`,
+  },
+  'whitelist revoke': {
+    argument: 'ID',
+    help: 'take back what passes without asking',
+    options: { by, ...service, json },
+    more: `Of the ID the last six characters or more will do, where only one entry ends so. ${httpOrSocket}`,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'whitelist revoke 8f0e2a51',
+  },
   'keys add': {
     help: 'make a key and print it, this once',
     options: {
@@ -112,7 +217,7 @@ export const commands = {
   'sessions suspend': {
     argument: 'KEY',
     help: 'take nothing from a session any more, until it is resumed or reset',
-    options: { requester, reason: { takes: 'TEXT', help: 'why; the agent is told' }, json },
+    options: { requester, reason: { ...reason, help: 'why; the agent is told' }, json },
     more: `${dashes} ${reach}`,
     settings: ['dbPath', 'policy'],
     example: "sessions suspend release --reason 'it went astray'",
@@ -120,7 +225,7 @@ export const commands = {
   'sessions resume': {
     argument: 'KEY',
     help: 'let a suspended session go on',
-    options: { requester, reason: { takes: 'TEXT', help: 'why' }, json },
+    options: { requester, reason, json },
     more: `${dashes} ${reach}`,
     settings: ['dbPath', 'policy'],
     example: 'sessions resume agent:main:telegram:dm:42',
@@ -196,6 +301,14 @@ export const commands = {
     settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',
   },
+  completion: {
+    argument: 'SHELL',
+    help: 'print what completes commands and flags in bash, zsh or fish',
+    options: {},
+    more: 'For bash: source <(holdpoint completion bash) in ~/.bashrc. For zsh: the same with zsh, in ~/.zshrc after compinit. For fish: holdpoint completion fish > ~/.config/fish/completions/holdpoint.fish.',
+    settings: [],
+    example: 'completion bash',
+  },
   doctor: {
     help: 'say what is wrong, in a report for others to read, without secrets',
     options: {
@@ -211,10 +324,17 @@ export const commands = {
 } as const satisfies Record<string, Command>
 export type CommandName = keyof typeof commands
 
+export interface Option {
+  /** Empty: a switch. */
+  takes: string
+  help: string
+  short?: string
+}
+
 export interface Command {
   argument?: string
   help: string
-  options: Record<string, { takes: string; help: string }>
+  options: Record<string, Option>
   /** Which settings matter to it. */
   settings: readonly Key[]
   /** What else its user should know. */
@@ -226,12 +346,22 @@ export interface Command {
 
 /** What commands have in common, by their first word. */
 export const groups: Record<string, string> = {
+  whitelist: 'what passes without asking',
   keys: 'who may do what',
   people: 'who is who in the chats',
   sessions: 'conversations of agents',
   policy: 'rules for actions, checked and explained',
   notify: 'the chats that are told',
 }
+
+/** Commands of one word that stand on one line of the first screen. Whatever stands in none has its own. */
+export const screenLines: { names: string[]; takes: string; help: string }[] = [
+  { names: ['pending', 'show', 'watch'], takes: '', help: 'what waits for a decision: all, one, or live' },
+  { names: ['approve', 'deny'], takes: 'ID', help: 'decide' },
+  { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
+  { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
+  { names: ['doctor'], takes: '', help: 'say what is wrong' },
+]
 
 /** A command as it was given. */
 export interface GivenCommand {
@@ -305,17 +435,13 @@ interface GivenFlag {
 }
 
 function readTokens(argv: string[]): { words: string[]; options: GivenFlag[] } {
-  const switches = allOptions.filter(isSwitch)
   const { tokens } = parseArgs({
     args: argv,
     strict: false,
     allowPositionals: true,
     tokens: true,
     options: {
-      ...Object.fromEntries(
-        allOptions.map((name) => [name, { type: switches.includes(name) ? 'boolean' : 'string' }] as const),
-      ),
-      ...Object.fromEntries(shortFlags.map(([name, short]) => [name, { type: 'boolean', short }] as const)),
+      ...Object.fromEntries(allOptions.map((name) => [name, parsedAs(name)])),
     },
   })
   const words: string[] = []
@@ -333,6 +459,11 @@ function readTokens(argv: string[]): { words: string[]; options: GivenFlag[] } {
     }
   }
   return { words, options }
+}
+
+function parsedAs(name: string) {
+  const short = shortFlags.get(name)
+  return { type: isSwitch(name) ? ('boolean' as const) : ('string' as const), ...(short === undefined ? {} : { short }) }
 }
 
 /** The command, or null for serving. */
@@ -428,13 +559,26 @@ const allOptions = [
   ...new Set([...generalFlags, ...Object.values<Command>(commands).flatMap(({ options }) => Object.keys(options))]),
 ]
 
-const shortFlags = Object.values<OtherSetting>(otherSettings).flatMap(({ flag, short }) =>
-  flag === undefined || short === undefined ? [] : [[flag, short] as const],
-)
+const ownOptions: [string, Option][] = Object.values<Command>(commands).flatMap(({ options }) => Object.entries(options))
+
+/** By their flags. One letter means the same in all commands. */
+const shortFlags = new Map([
+  ...Object.values<OtherSetting>(otherSettings).flatMap(({ flag, short }) =>
+    flag === undefined || short === undefined ? [] : [[flag, short] as const],
+  ),
+  ...ownOptions.flatMap(([name, { short }]) => (short === undefined ? [] : [[name, short] as const])),
+])
+
+const switches = [
+  ...Object.values<OtherSetting>(otherSettings).flatMap(({ flag, takes }) =>
+    flag === undefined || takes !== '' ? [] : [flag],
+  ),
+  ...ownOptions.flatMap(([name, { takes }]) => (takes === '' ? [name] : [])),
+]
 
 /** Whether it takes no value. */
-function isSwitch(name: string): boolean {
-  return ['help', 'version', 'json', 'suspended', 'text', 'dry-run', 'yes'].includes(name)
+export function isSwitch(name: string): boolean {
+  return switches.includes(name)
 }
 
 /** Sessions from before there was a key have no requester. */

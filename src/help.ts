@@ -1,10 +1,10 @@
 // What --help shows: the program on one screen, and each command and group by itself, at most 80 columns wide.
-import { type Command, commandNameOf, commands, commandsOf, groups, sayUnknown } from './command.js'
+import { type Command, commandNameOf, commands, commandsOf, groups, type Option, sayUnknown, screenLines } from './command.js'
 import { otherSettings, type OtherSetting, type Setting, settingEntries, settings } from './config/settings.js'
 
 const width = 80
-/** What leads on the first screen; serve --help has the rest. */
-const mainFlags = ['port', 'web-port', 'db-path', 'config', 'help', 'version']
+/** What the first screen names; serve --help has the rest. */
+const mainFlags = ['port', 'db-path', 'config', 'help', 'version']
 
 /** The text, or which command was meant if there is none of that name. `call` is how the program is called here. */
 export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | { problem: string } {
@@ -18,29 +18,29 @@ export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | 
 }
 
 function overview(call: string): string {
-  const alone = Object.entries<Command>(commands).filter(([name]) => !name.includes(' '))
+  const together = ({ names, takes, help }: (typeof screenLines)[number]): Line => [`${names.join('|')} ${takes}`, help]
+  const [waiting, deciding, ...others] = screenLines.map(together)
+  const flags = [
+    ...settingEntries.flatMap(([, { flag, takes }]) => (flag !== undefined && mainFlags.includes(flag) ? [`--${flag} ${takes}`] : [])),
+    ...Object.values<OtherSetting>(otherSettings).flatMap((one) => (one.flag === undefined ? [] : [flagOf(one).trimEnd()])),
+  ]
   return page(
     'Holdpoint holds irreversible actions until a person approves or denies them.',
     usage(call, '[command] [flags]'),
     section('Commands', [
       ['serve', 'run the service (the default)'],
+      waiting!,
+      deciding!,
       ...Object.entries(groups).map(([group, help]): Line => [
         `${group} ${commandsOf(group)
           .map(([name]) => name.split(' ')[1]!)
           .join('|')}`,
         help,
       ]),
-      ...alone.map(([name, { argument, help }]): Line => [`${name} ${argument ?? ''}`, help.split(/[,;]/)[0]!]),
+      ...others,
     ]),
-    section('Flags', [
-      ...settingEntries.flatMap(([, { flag, takes, help, default: preset }]): Line[] =>
-        flag !== undefined && mainFlags.includes(flag) ? [[`--${flag} ${takes}`, brief(help, preset)]] : [],
-      ),
-      ...Object.values<OtherSetting>(otherSettings).flatMap((one): Line[] =>
-        one.flag === undefined ? [] : [[flagOf(one), brief(one.help)]],
-      ),
-    ]),
-    readOn(call, ['serve', 'keys add']),
+    fill(`Flags: ${flags.join('; ')}.`),
+    readOn(call, ['serve', 'approve']),
   )
 }
 
@@ -88,7 +88,7 @@ function commandHelp(name: string, command: Command, call: string): string {
     exits = '0 done, 1 refused, 2 called wrongly',
     example,
   } = command
-  const own = Object.entries(options).map(([option, { takes, help }]): Line => [`--${option} ${takes}`, help])
+  const own = Object.entries<Option>(options).map(([flag, one]): Line => [flagOf({ flag, ...one }), one.help])
   const shared = used.length === 0 ? [] : [...used.map((key) => settings[key]), otherSettings.config].map(lineOf)
   return page(
     fill(`${help[0]!.toUpperCase()}${help.slice(1)}.`),
@@ -130,10 +130,6 @@ function lineOf(one: Setting | OtherSetting): Line {
 
 function flagOf({ flag, short, takes }: OtherSetting): string {
   return `--${flag!}${short === undefined ? '' : `, -${short}`} ${takes}`
-}
-
-function brief(help: string, preset?: string | number): string {
-  return `${help.split(/[,;]/)[0]!}${preset === undefined ? '' : ` (default ${preset})`}`
 }
 
 function page(...parts: string[]): string {

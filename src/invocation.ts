@@ -8,9 +8,15 @@ export type Invocation =
   | { command: 'help'; topic: string[] }
   | { command: 'version' }
   | { command: 'serve'; config: Config; warnings: string[] }
-  | { command: 'carry-out'; given: PlainCommand; config: Config }
+  | { command: 'carry-out'; given: PlainCommand; config: Config; remote: Remote }
   /** With settings that may be wrong: what is wrong with them belongs into the answer. */
   | { command: 'report'; given: GivenCommand; read: ReadSettings; warnings: string[] }
+
+/** Which service is meant, and who asks, as the environment says. */
+export interface Remote {
+  url: string | undefined
+  key: string | undefined
+}
 
 export function readInvocation(argv: string[], env: Env): Invocation {
   const line = readCommandLine(argv)
@@ -26,5 +32,10 @@ export function readInvocation(argv: string[], env: Env): Invocation {
   const config = read.config as Config
   return given === null
     ? { command: 'serve', config, warnings }
-    : { command: 'carry-out', given: given as PlainCommand, config }
+    : { command: 'carry-out', given: given as PlainCommand, config, remote: readRemote(env) }
+}
+
+/** An empty variable counts as not set. */
+function readRemote({ HOLDPOINT_URL: url, HOLDPOINT_KEY: key }: Env): Remote {
+  return { url: url?.trim() || undefined, key: key?.trim() || undefined }
 }

@@ -43,7 +43,9 @@ async function main(argv: string[]): Promise<void> {
   nameCommand = createCommands(call, config.dbPath, usualDatabase())
   if (invocation.command === 'carry-out') {
     const { carryOut } = await import('./cli/dispatch.js')
-    process.exitCode = await carryOut(invocation.given, config, undefined, nameCommand)
+    const { createOutput } = await import('./cli/output.js')
+    const output = createOutput(process.env)
+    process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote)
   } else {
     const { serve } = await import('./serve.js')
     await serve(config, invocation.warnings, createCommands(callElsewhere(start), config.dbPath, usualDatabase()))
@@ -57,6 +59,7 @@ const expected: Record<string, number> = {
   RulesRefused: 1,
   StoreRefused: 1,
   CannotListen: 1,
+  NotReached: 3,
 }
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {

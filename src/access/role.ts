@@ -35,9 +35,10 @@ export const anyone = { actor: null, role: null } as const
 /** They could write the file just as well. */
 export const localOwner = { actor: { kind: 'local' }, role: 'admin' } as const
 
-const forOwner: readonly Permission[] = ['observe', 'steer', 'inspect', 'administer']
+/** Asking, deciding and acting are left out: whoever does these has to be somebody. */
+const forOwner: readonly Permission[] = ['read', 'survey', 'whitelist', 'observe', 'steer', 'inspect', 'administer']
 
-/** Whether the owner's socket is for this: who there is, and what can be asked of sessions. */
+/** Whether the owner's socket is for this: all that is on record, the whitelist, sessions, and who there is. */
 export function isForOwner(permission: string): boolean {
   return (forOwner as readonly string[]).includes(permission)
 }

@@ -1,6 +1,7 @@
 // Which code carries out which command beside serving.
 import { ConfigProblems, type PlainCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
+import type { Remote } from '../invocation.js'
 import { createPolicy } from '../policy/policy.js'
 import { rulesJsonSchema } from '../policy/schema.js'
 import { type NameCommand, plainCommand } from '../program.js'
@@ -15,8 +16,10 @@ import {
   rotateKey,
   setPerson,
 } from './key-commands.js'
-import { type Output, standardOutput } from './output.js'
+import { createOutput, type Output } from './output.js'
 import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+import { explain } from './reach.js'
+import { approveRequest, denyRequest, listPending, showRequest } from './request-commands.js'
 import {
   listSessions,
   resetSession,
@@ -25,15 +28,21 @@ import {
   suspendSession,
   switchSession,
 } from './session-commands.js'
+import { addToWhitelist, listWhitelist, revokeFromWhitelist } from './whitelist-commands.js'
 
 /** Answers the exit code. */
 export async function carryOut(
   given: PlainCommand,
   config: Config,
-  output: Output = standardOutput,
+  output: Output = createOutput(),
   nameCommand: NameCommand = plainCommand,
+  remote: Remote = { url: undefined, key: undefined },
 ): Promise<number> {
-  const isDone = await handlers[given.name]({ given, config, output, nameCommand })
+  const isDone = await Promise.resolve(handlers[given.name]({ given, config, output, nameCommand, remote })).catch(
+    (error: unknown) => {
+      throw explain(error)
+    },
+  )
   return isDone === false ? 1 : 0
 }
 
@@ -55,6 +64,15 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'sessions resume': resumeSession,
   'sessions switch': switchSession,
   'sessions gc': async (context) => (await import('./collect-command.js')).collectSessions(context),
+  pending: listPending,
+  show: showRequest,
+  approve: approveRequest,
+  deny: denyRequest,
+  watch: async (context) => (await import('./watch/watch-command.js')).watch(context),
+  'whitelist list': listWhitelist,
+  'whitelist add': addToWhitelist,
+  'whitelist revoke': revokeFromWhitelist,
+  completion: async ({ given, output }) => output.print((await import('./completion.js')).completionFor(given.argument)),
   'policy check': async ({ given, output }) => {
     const { ok, text } = checkRules(readText(given.argument), given.argument)
     output.print(text)

@@ -7,7 +7,7 @@ import { counted } from '../core/length.js'
 import { type Machine, makeReport } from '../doctor/report.js'
 import { reportText } from '../doctor/report-text.js'
 import type { NameCommand } from '../program.js'
-import { CommandRefused, type Output, standardOutput } from './output.js'
+import { CommandRefused, createOutput, type Output } from './output.js'
 
 export interface ReportAsked {
   given: GivenCommand
@@ -19,7 +19,7 @@ export interface ReportAsked {
 export async function report(
   { given, read, warnings }: ReportAsked,
   nameCommand: NameCommand,
-  output: Output = standardOutput,
+  output: Output = createOutput(),
   machine?: Machine,
 ): Promise<number> {
   const lines = readLines(given.options.lines)

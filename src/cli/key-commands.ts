@@ -7,6 +7,7 @@ import { type PersonalChat, personalChats } from '../core/model.js'
 import { may, roles } from '../access/role.js'
 import { ConfigProblems, type GivenCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
+import type { Remote } from '../invocation.js'
 import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
 import type { NameCommand } from '../program.js'
@@ -21,6 +22,7 @@ export interface Context {
   config: Config
   output: Output
   nameCommand: NameCommand
+  remote: Remote
 }
 type Options = GivenCommand['options']
 
@@ -221,7 +223,7 @@ export function needed(options: Options, name: string): string {
 
 const units: Partial<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-function readSeconds(option: string, text: string | true, min: number, max: number): number {
+export function readSeconds(option: string, text: string | true, min: number, max: number): number {
   const [, number, unit] = /^(\d+)([smhd]?)$/.exec(String(text)) ?? []
   if (number === undefined) throw wrong(option, 'must be a time as 90d, 12h, 30m or a number of seconds')
   const seconds = Number(number) * (units[unit || 's'] ?? 1)

@@ -1,9 +1,10 @@
 // How a command reaches the service: over the database's own socket, or through a service of its own where none runs.
 import { existsSync } from 'node:fs'
-import { request } from 'node:http'
+import { Refused } from '../client/errors.js'
+import { createHttp } from '../client/http.js'
 import type { Config } from '../config/schemas.js'
 import { localSocket } from '../listen.js'
-import { CommandRefused, type Output, type Problem } from './output.js'
+import { CommandRefused, type Output } from './output.js'
 
 /** The answer is one of ours, so its shape is that of the route; it is a text where that is asked for. */
 export type Call = <T>(method: string, path: string, body?: unknown, accept?: string) => Promise<T>
@@ -16,21 +17,31 @@ export interface Reach {
 }
 
 /** Through the running service if there is one; else the database is opened for as long as it takes. */
-export async function withCall(
+export function withCall(
+  config: Config,
+  output: Output,
+  use: (call: Call) => Promise<void>,
+  reach: Reach = {},
+): Promise<void> {
+  return withSocket(config, output, (path) => use(callOver(path)), reach)
+}
+
+/** The same, for whoever speaks through the socket in their own way. */
+export async function withSocket(
   config: Config,
   { tell }: Output,
-  use: (call: Call) => Promise<void>,
+  use: (socketPath: string) => Promise<void>,
   { mayCreate = false, needsRules = false }: Reach = {},
 ): Promise<void> {
   if (!mayCreate && !existsSync(config.dbPath)) {
     throw new CommandRefused(`There is no database ${config.dbPath}; say --db-path as the service does.`)
   }
   const path = localSocket(config.dbPath)
-  if (path !== null && (await answers(path))) return use(callOver(path))
+  if (path !== null && (await answers(path))) return use(path)
   if (mayCreate) tell(`No service runs on ${config.dbPath}: what is asked for is written there, for one that will.`)
   // Only now: it is most of the program.
   const { withService } = await import('./own-service.js')
-  await withService(config, needsRules, (socket) => use(callOver(socket)))
+  await withService(config, needsRules, use)
 }
 
 /** Through the running service, or not at all: `why` says what it is needed for. */
@@ -43,35 +54,22 @@ export async function withRunning(config: Config, why: string, use: (call: Call)
   return use(callOver(path))
 }
 
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = request({ socketPath: path, path: '/keys', method: 'HEAD' }, (response) => {
-      response.resume()
-      resolve(true)
-    })
-    probe.once('error', () => resolve(false))
-    probe.end()
-  })
+async function answers(socketPath: string): Promise<boolean> {
+  try {
+    await createHttp({ socketPath }).call('GET', '/health')
+    return true
+  } catch (error) {
+    return error instanceof Refused
+  }
 }
 
 function callOver(socketPath: string): Call {
+  const http = createHttp({ socketPath })
   return async <T>(method: string, path: string, body?: unknown, accept = 'application/json') => {
-    const payload = body === undefined ? '' : JSON.stringify(body)
-    const sending =
-      body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
-    const headers = { accept, ...sending }
-    const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const sent = request({ socketPath, path, method, headers }, (response) => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (chunk: string) => (text += chunk))
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
-      })
-      sent.once('error', reject)
-      sent.end(payload)
-    })
-    if (status < 400) return (accept === 'text/plain' ? text : JSON.parse(text)) as T
-    const problem = JSON.parse(text) as Problem & { error?: string }
-    throw new CommandRefused(problem.error ?? `The service answered ${status}.`, problem)
+    try {
+      return (await http.call<T>(method, path, { body, headers: { accept } })).body
+    } catch (error) {
+      throw error instanceof Refused ? new CommandRefused(error.message, error.problem) : error
+    }
   }
 }

@@ -15,8 +15,8 @@ export class CommandRefused extends Error {
 
 /** As much of a problem as commands look at. */
 export interface Problem {
-  code?: string
-  requesters?: string[]
+  readonly code?: string
+  readonly requesters?: string[]
 }
 
 /** What was asked for goes one way, words about it another. */
@@ -29,16 +29,40 @@ export interface Output {
   show?(text: string): void
   /** The answer of whoever sits at the terminal; empty where they give none. */
   ask?(question: string): Promise<string>
+  /** The terminal to which this way leads; null: to none. */
+  screen?(way: 'print' | 'tell'): Screen | null
 }
 
-export const standardOutput: Output = {
-  print: (text) => void process.stdout.write(`${text.trimEnd()}\n`),
-  tell: (text) => void process.stderr.write(`${text}\n`),
-  ...(process.stdout.isTTY && process.stderr.isTTY
-    ? { draw: (picture: string) => void process.stderr.write(`${picture}\n`) }
-    : {}),
-  ...(process.stderr.isTTY ? { show: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
-  ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
+export interface Screen {
+  columns: number
+  rows: number
+  hasColours: boolean
+}
+
+/** What the environment says of the terminal. */
+export interface TerminalTraits {
+  TERM?: string | undefined
+  NO_COLOR?: string | undefined
+}
+
+export function createOutput({ TERM, NO_COLOR }: TerminalTraits = {}): Output {
+  const { stdin, stdout, stderr } = process
+  const isDumb = TERM === 'dumb'
+  const hasColours = !isDumb && (NO_COLOR ?? '') === ''
+  const canShow = stderr.isTTY && !isDumb
+  return {
+    print: (text) => void stdout.write(`${text.trimEnd()}\n`),
+    tell: (text) => void stderr.write(`${text}\n`),
+    ...(stdout.isTTY && stderr.isTTY ? { draw: (picture: string) => void stderr.write(`${picture}\n`) } : {}),
+    ...(canShow ? { show: (text: string) => void stderr.write(`\r${text}\x1b[K`) } : {}),
+    ...(stdin.isTTY && stderr.isTTY ? { ask: askAtTerminal } : {}),
+    screen(way) {
+      const stream = way === 'print' ? stdout : stderr
+      if (!stream.isTTY) return null
+      // A terminal that does not know its size says 0.
+      return { columns: stream.columns || 80, rows: stream.rows || 24, hasColours }
+    },
+  }
 }
 
 function askAtTerminal(question: string): Promise<string> {

@@ -1,6 +1,7 @@
 // What a terminal shows of others' words: rows below each other, facts, and a text as one word for a shell.
 import { visibleLine } from '../core/visible.js'
 import { quote } from '../program.js'
+import { columnsOf, padEnd } from './columns.js'
 
 /** Whatever the cells hold, each row is one line. */
 export function table(head: string[], rows: string[][]): string {
@@ -11,12 +12,12 @@ export function table(head: string[], rows: string[][]): string {
 export function layOut(rows: string[][]): string {
   const widths: number[] = []
   for (const row of rows) {
-    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)))
+    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell))))
   }
   return rows
     .map((row) =>
       row
-        .map((cell, column) => cell.padEnd(widths[column]!))
+        .map((cell, column) => padEnd(cell, widths[column]!))
         .join('  ')
         .trimEnd(),
     )

@@ -258,6 +258,23 @@ export interface components {
       status: components['schemas']['Status']
       votes: components['schemas']['Vote'][]
     }
+    /** @description What its rule wants of whoever decides. */
+    Deciding: {
+      /** @description Who may decide, by name; null: any operator. */
+      deciders: string[] | null
+      /** @description How many of the approvals must come from each group, if any. */
+      groups: {
+        count: number
+        group: string
+        members: string[]
+      }[]
+      /** @description Whether the requester may decide it too. */
+      own_allowed: boolean
+      /** @description Which verdicts need a reason. */
+      reason_required: components['schemas']['Verdict'][]
+      /** @description Whether approving needs the action's name typed out. */
+      typing_required: boolean
+    }
     /** @description What is decided on one confirmation. */
     Decision: {
       id: string
@@ -436,6 +453,8 @@ export interface components {
     ExecutionState: 'unclaimed' | 'lapsed' | 'claimed' | 'unreported' | 'succeeded' | 'failed'
     /** @description The confirmation in its latest state, with who was told of it. */
     FoundConfirmation: components['schemas']['Confirmation'] & {
+      /** @description Null with an agent's key. */
+      deciding: components['schemas']['Deciding'] | null
       deliveries: components['schemas']['Delivery'][]
     }
     /** @description A whitelist entry. */
@@ -1275,6 +1294,7 @@ export type Confirmation = components['schemas']['Confirmation']
 export type ConfirmationPage = components['schemas']['ConfirmationPage']
 export type CountedMessages = components['schemas']['CountedMessages']
 export type DecidedConfirmation = components['schemas']['DecidedConfirmation']
+export type Deciding = components['schemas']['Deciding']
 export type Decision = components['schemas']['Decision']
 export type DecisionResult = components['schemas']['DecisionResult']
 export type DecisionResults = components['schemas']['DecisionResults']

@@ -294,8 +294,26 @@ const delivery = z
     description: 'How telling a person, or calling the agent back, went by one channel.',
   })
 
+const deciding = z
+  .object({
+    deciders: z.array(z.string()).nullable().meta({ description: 'Who may decide, by name; null: any operator.' }),
+    groups: z
+      .array(z.object({ group: z.string(), count: z.int(), members: z.array(z.string()) }))
+      .meta({ description: 'How many of the approvals must come from each group, if any.' }),
+    own_allowed: z.boolean().meta({ description: 'Whether the requester may decide it too.' }),
+    typing_required: z.boolean().meta({ description: "Whether approving needs the action's name typed out." }),
+    reason_required: z.array(verdict).meta({ description: 'Which verdicts need a reason.' }),
+  })
+  .meta({ id: 'Deciding', description: 'What its rule wants of whoever decides.' })
+
 export const found = z
-  .intersection(confirmation, z.object({ deliveries: z.array(delivery) }))
+  .intersection(
+    confirmation,
+    z.object({
+      deciding: deciding.nullable().meta({ description: "Null with an agent's key." }),
+      deliveries: z.array(delivery),
+    }),
+  )
   .meta({ id: 'FoundConfirmation', description: 'The confirmation in its latest state, with who was told of it.' })
 
 export const settled = z

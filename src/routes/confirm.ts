@@ -141,7 +141,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
       // However short the wait: what is large is read once there is room for it.
       await reserveRoom(shares, reply, await service.wait(id, waitMs, request.caller, whenGone(reply)))
       auth.assertStillGood(request)
-      return foundView(granted(await service.findInTurn(id, request.caller)))
+      return foundView(granted(await service.findInTurn(id, request.caller)), request.caller)
     },
   )
 
@@ -161,7 +161,7 @@ export function confirmRoutes(app: Api, service: Service, auth: Auth, shares: Sh
         problems: ['ambiguous_id'],
       },
     },
-    async ({ params, caller }) => foundView(granted(await service.findByShortId(params.short_id, caller))),
+    async ({ params, caller }) => foundView(granted(await service.findByShortId(params.short_id, caller)), caller),
   )
 
   app.post(

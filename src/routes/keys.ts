@@ -14,6 +14,7 @@ import type { Auth } from './auth.js'
 import { granted } from './errors.js'
 import * as requests from './requests.js'
 import { iso, seconds } from './view.js'
+import { viaOf } from './voter.js'
 
 const config = { needs: 'administer' as const }
 const reading = { needs: 'inspect' as const }
@@ -188,8 +189,7 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
 }
 
 export function byOf(caller: Caller): By {
-  const actor = actorOf(caller, 'api')
-  return { actor, via: actor.kind === 'local' ? 'local' : 'http', authority: authorityOf(caller) }
+  return { actor: actorOf(caller, 'api'), via: viaOf(caller), authority: authorityOf(caller) }
 }
 
 const neverUsed: ReadonlyMap<string, number> = new Map()

@@ -1,7 +1,5 @@
 // /sessions: what one requester does under one session key, counted, looked at, and stopped by operators.
 import type { FastifyReply } from 'fastify'
-import { actorOf, type Caller } from '../access/role.js'
-import type { Via } from '../core/model.js'
 import type { Service } from '../service/service.js'
 import { promptOf } from '../sessions/prompt.js'
 import { prefersText } from './accept.js'
@@ -11,7 +9,7 @@ import type { Cursors } from './cursor.js'
 import { granted } from './errors.js'
 import * as requests from './requests.js'
 import { sessionStateView, sessionView, wholeSessionView } from './view.js'
-import { nameOr, textOrNull } from './voter.js'
+import { nameOr, textOrNull, viaOf } from './voter.js'
 
 const minuteMs = 60_000
 
@@ -179,8 +177,4 @@ function sendText(reply: FastifyReply, text: string): FastifyReply {
 
 function named({ key }: { key: string }, { requester }: { requester?: string | undefined }) {
   return { key, requester: requester ?? null }
-}
-
-function viaOf(caller: Caller): Via {
-  return actorOf(caller, '').kind === 'local' ? 'local' : 'http'
 }

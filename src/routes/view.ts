@@ -1,5 +1,6 @@
 // Records as the API shows them: snake_case, seconds instead of milliseconds, with ISO twins. The only place that converts.
 import type { z } from 'zod'
+import type { Caller } from '../access/role.js'
 import type { RecordedEvent } from '../audit/event.js'
 import { isVerified, textOf } from '../core/actor.js'
 import { asResolved } from '../core/confirmation.js'
@@ -65,8 +66,15 @@ export function confirmationView(confirmation: Confirmation) {
   }
 }
 
-export function foundView({ confirmation, deliveries }: Found) {
-  return { ...confirmationView(confirmation), deliveries: deliveries.map(deliveryView) }
+/** Agents are not told whom they would have to win over. */
+export function foundView({ confirmation, deliveries }: Found, caller: Caller) {
+  const deciding = caller.role === 'agent' ? null : decidingView(confirmation)
+  return { ...confirmationView(confirmation), deciding, deliveries: deliveries.map(deliveryView) }
+}
+
+function decidingView({ terms }: Confirmation) {
+  const { deciders, seats, allowsOwn, mustType, reasonFor } = terms
+  return { deciders, groups: seats, own_allowed: allowsOwn, typing_required: mustType, reason_required: reasonFor }
 }
 
 /**

@@ -10,7 +10,7 @@ import { madeOf } from './large-body.js'
 import * as answers from './answers.js'
 import * as requests from './requests.js'
 import { grantView } from './view.js'
-import { nameOr } from './voter.js'
+import { nameOr, viaOf } from './voter.js'
 
 export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): void {
   app.get(
@@ -54,7 +54,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     },
     async (request, reply) => {
       const asked = madeOf(request, 'grant') ?? toGrantRequest(request.body, request.caller)
-      const { grant, created } = granted(await service.grant(asked, 'http'))
+      const { grant, created } = granted(await service.grant(asked, viaOf(request.caller)))
       return reply.code(created ? 201 : 200).send(grantView(grant))
     },
   )
@@ -74,7 +74,7 @@ export function whitelistRoutes(app: Api, service: Service, cursors: Cursors): v
     },
     async ({ params, body, caller }) => {
       const by = actorOf(caller, nameOr(body?.revoked_by, 'api'))
-      const { grant } = granted(await service.revoke(params.id, by, authorityOf(caller), 'http'))
+      const { grant } = granted(await service.revoke(params.id, by, authorityOf(caller), viaOf(caller)))
       return grantView(grant)
     },
   )

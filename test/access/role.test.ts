@@ -50,7 +50,7 @@ t.test('an auditor changes nothing, and an agent decides nothing', async (t) => 
 
 t.test("the owner's socket is for keys, people and sessions, and for nothing else", async (t) => {
   const all = [...Object.keys(table), 'nothing', 'page']
-  t.same(all.filter(isForOwner).sort(), ['administer', 'inspect', 'observe', 'steer'])
+  t.same(all.filter(isForOwner).sort(), ['administer', 'inspect', 'observe', 'read', 'steer', 'survey', 'whitelist'])
 })
 
 t.test('agents read what they asked for themselves, others read everything', async (t) => {

@@ -277,24 +277,31 @@ t.test('people are named with the ids that chats know them by, each id once', as
 // -- the database's own socket -------------------------------------------------------------------------------------------
 
 t.test(
-  'the socket beside the database is its owner’s alone, knows keys, people and health only, and goes with the service',
+  'the socket beside the database is its owner’s alone, decides nothing, and goes with the service',
   async (t) => {
     const program = await start(t)
     const socketPath = `${program.dbPath}.sock`
     t.equal(statSync(socketPath).mode & 0o077, 0)
-    const ask = (path: string) =>
+    const { id } = (await program.submit()).body
+    const ask = (path: string, method = 'GET') =>
       new Promise<number>((resolve, reject) => {
-        const asked = request({ socketPath, path }, (response) => {
+        const asked = request({ socketPath, path, method }, (response) => {
           response.resume()
           resolve(response.statusCode!)
         })
         asked.once('error', reject).end()
       })
-    t.equal(await ask('/keys'), 200)
-    t.equal(await ask('/people'), 200)
-    t.equal(await ask('/health'), 200)
-    for (const path of ['/confirm', '/audit', '/events', '/', '/ready', '/metrics', '/page.css'])
-      t.equal(await ask(path), 404, path)
+    for (const path of ['/keys', '/people', '/health', '/confirm', `/confirm/${id}`, '/whitelist', '/audit'])
+      t.equal(await ask(path), 200, path)
+    for (const path of ['/', '/page.css']) t.equal(await ask(path), 404, path)
+    for (const path of [
+      '/confirm',
+      '/confirm/batch',
+      '/decisions',
+      ...['approve', 'deny', 'cancel', 'claim', 'report'].map((verb) => `/confirm/${id}/${verb}`),
+    ])
+      t.equal(await ask(path, 'POST'), 404, path)
+    t.match((await program.call('GET', `/confirm/${id}`)).body, { status: 'pending', votes: [] })
     await program.stop()
     t.notOk(existsSync(socketPath))
 
