@@ -47,7 +47,11 @@ export function cardOf(found: FoundConfirmation): Part[] {
     ...found.warnings.map((one) => ours(`Warning: ${one}`, 'warning')),
     ours(''),
     fact('Action', visibleLine(action), 'bold'),
-    fact('Risk', rule === 'default' ? `${risk}; no rule is about this action` : risk, risk === 'high' ? 'bad' : undefined),
+    fact(
+      'Risk',
+      rule === 'default' ? `${risk}; no rule is about this action` : risk,
+      risk === 'high' ? 'bad' : undefined,
+    ),
     ...(rule === 'default' ? [] : [fact('Rule', visibleLine(rule))]),
     fact('Requester', visibleLine(requester) || '(none)'),
     ...(requested_as === null ? [] : [fact('says it is', `${visibleLine(requested_as)} (not verified)`)]),
@@ -118,7 +122,10 @@ function votesOf({ votes, approvals_given, approvals_needed, status }: FoundConf
     ours(''),
     ours(`Votes, ${approvals_given} of ${approvals_needed} approvals:`, 'quiet'),
     ...votes.map(({ by, verdict, reason }) =>
-      fact(verdict === 'approve' ? 'approved by' : 'denied by', `${visibleLine(by)}${reason === null ? '' : `: ${visibleLine(reason)}`}`),
+      fact(
+        verdict === 'approve' ? 'approved by' : 'denied by',
+        `${visibleLine(by)}${reason === null ? '' : `: ${visibleLine(reason)}`}`,
+      ),
     ),
   ]
 }

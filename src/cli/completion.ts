@@ -48,8 +48,15 @@ const entries: Entry[] = [
   },
   ...Object.entries<Command>(commands).map(([name, { help, options, settings: used, argument }]): Entry => {
     const own = Object.entries<Option>(options).map(([flag, one]) => ({ flag, ...one }))
-    const shared = used.map((key): OtherSetting => settings[key]).flatMap((one) => (one.flag === undefined ? [] : [flagOf(one)]))
-    return { name, help, flags: [...own, ...shared, ...common], argument: argument === undefined ? null : valuesOf(argument, name) }
+    const shared = used
+      .map((key): OtherSetting => settings[key])
+      .flatMap((one) => (one.flag === undefined ? [] : [flagOf(one)]))
+    return {
+      name,
+      help,
+      flags: [...own, ...shared, ...common],
+      argument: argument === undefined ? null : valuesOf(argument, name),
+    }
   }),
 ]
 

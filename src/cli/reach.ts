@@ -34,7 +34,9 @@ export function openOverHttp({ given: { options }, config, remote, output }: Con
     return operator
   } catch (error) {
     if (!(error instanceof Invalid)) throw error
-    throw new ConfigProblems([`${options.url === undefined ? 'HOLDPOINT_URL' : '--url'}, HOLDPOINT_KEY: ${error.message}`])
+    throw new ConfigProblems([
+      `${options.url === undefined ? 'HOLDPOINT_URL' : '--url'}, HOLDPOINT_KEY: ${error.message}`,
+    ])
   }
 }
 

@@ -106,7 +106,9 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   const operator = openOverHttp(context)
   const found = await operator.show(argument.trim())
   if (digest !== null && !found.digest.startsWith(digest)) {
-    throw new CommandRefused(`The digest of ${found.id} is another, ${found.digest}: nothing was decided. Look at it again.`)
+    throw new CommandRefused(
+      `The digest of ${found.id} is another, ${found.digest}: nothing was decided. Look at it again.`,
+    )
   }
   if (found.status !== 'pending') throw new CommandRefused(sayOver(found))
   if (verdict === 'approve' && !isAsItSays(found)) {

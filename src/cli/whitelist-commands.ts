@@ -89,9 +89,11 @@ async function readGrants(operator: Operator): Promise<Grant[]> {
 /** By the whole of it, or by its end. */
 async function findGrant(operator: Operator, end: string): Promise<string> {
   if (end.length >= 36) return end
-  if (end.length < fewest) throw new CommandRefused(`Say the whole id, or at least the last ${fewest} characters of it.`)
+  if (end.length < fewest)
+    throw new CommandRefused(`Say the whole id, or at least the last ${fewest} characters of it.`)
   const [first, ...others] = (await readGrants(operator)).filter(({ id }) => id.endsWith(end))
-  if (first === undefined) throw new CommandRefused('No entry that stands has an id that ends so; whitelist list shows them.')
+  if (first === undefined)
+    throw new CommandRefused('No entry that stands has an id that ends so; whitelist list shows them.')
   if (others.length > 0) throw new CommandRefused('Several entries have an id that ends so: say more of it.')
   return first.id
 }

@@ -33,7 +33,7 @@ export const recordColumns = [
 ]
 export const eventColumns = ['seq', 'time_iso', 'type', 'actor', 'channel', 'confirmation_id', 'data']
 
-type View = Record<string, unknown>
+type View = Record<string, string | number | boolean | object | null>
 
 /** What is exported: under which name, and what of each one there is. */
 interface Kind<T> {
@@ -193,14 +193,14 @@ function lineOf(view: View): string {
 function rowOf(view: View, columns: readonly string[]): string {
   const cutColumns: string[] = []
   const cells = columns.map((column) => {
-    const { text, isCut } = cellOf(view[column])
+    const { text, isCut } = cellOf(view[column]!)
     if (isCut) cutColumns.push(column)
     return text
   })
   return `${cells.join()},${cutColumns.join(' ')}\r\n`
 }
 
-function cellOf(value: unknown): ReturnType<typeof textCell> {
+function cellOf(value: View[string]): ReturnType<typeof textCell> {
   if (value === null) return { text: '', isCut: false }
   return typeof value === 'object' ? jsonCell(stringify(value)) : textCell(String(value))
 }

@@ -20,6 +20,7 @@ export async function command(dbPath: string, ...words: string[]) {
       CommandRefused: 1,
       StoreRefused: 1,
       RulesRefused: 1,
+      NotReached: 3,
     }
     if (codes[name] === undefined) throw error
     return { code: codes[name], stdout, stderr: `${stderr}${message}\n` }

@@ -276,43 +276,40 @@ t.test('people are named with the ids that chats know them by, each id once', as
 
 // -- the database's own socket -------------------------------------------------------------------------------------------
 
-t.test(
-  'the socket beside the database is its owner’s alone, decides nothing, and goes with the service',
-  async (t) => {
-    const program = await start(t)
-    const socketPath = `${program.dbPath}.sock`
-    t.equal(statSync(socketPath).mode & 0o077, 0)
-    const { id } = (await program.submit()).body
-    const ask = (path: string, method = 'GET') =>
-      new Promise<number>((resolve, reject) => {
-        const asked = request({ socketPath, path, method }, (response) => {
-          response.resume()
-          resolve(response.statusCode!)
-        })
-        asked.once('error', reject).end()
+t.test('the socket beside the database is its owner’s alone, decides nothing, and goes with the service', async (t) => {
+  const program = await start(t)
+  const socketPath = `${program.dbPath}.sock`
+  t.equal(statSync(socketPath).mode & 0o077, 0)
+  const { id } = (await program.submit()).body
+  const ask = (path: string, method = 'GET') =>
+    new Promise<number>((resolve, reject) => {
+      const asked = request({ socketPath, path, method }, (response) => {
+        response.resume()
+        resolve(response.statusCode!)
       })
-    for (const path of ['/keys', '/people', '/health', '/confirm', `/confirm/${id}`, '/whitelist', '/audit'])
-      t.equal(await ask(path), 200, path)
-    for (const path of ['/', '/page.css']) t.equal(await ask(path), 404, path)
-    for (const path of [
-      '/confirm',
-      '/confirm/batch',
-      '/decisions',
-      ...['approve', 'deny', 'cancel', 'claim', 'report'].map((verb) => `/confirm/${id}/${verb}`),
-    ])
-      t.equal(await ask(path, 'POST'), 404, path)
-    t.match((await program.call('GET', `/confirm/${id}`)).body, { status: 'pending', votes: [] })
-    await program.stop()
-    t.notOk(existsSync(socketPath))
+      asked.once('error', reject).end()
+    })
+  for (const path of ['/keys', '/people', '/health', '/confirm', `/confirm/${id}`, '/whitelist', '/audit'])
+    t.equal(await ask(path), 200, path)
+  for (const path of ['/', '/page.css']) t.equal(await ask(path), 404, path)
+  for (const path of [
+    '/confirm',
+    '/confirm/batch',
+    '/decisions',
+    ...['approve', 'deny', 'cancel', 'claim', 'report'].map((verb) => `/confirm/${id}/${verb}`),
+  ])
+    t.equal(await ask(path, 'POST'), 404, path)
+  t.match((await program.call('GET', `/confirm/${id}`)).body, { status: 'pending', votes: [] })
+  await program.stop()
+  t.notOk(existsSync(socketPath))
 
-    const crashed = await start(t, { dbPath: program.dbPath })
-    await crashed.crash()
-    t.ok(existsSync(socketPath), 'a crash leaves it behind')
-    await addKey(t, program.dbPath, 'root', 'admin')
-    await start(t, { dbPath: program.dbPath })
-    t.equal(await ask('/keys'), 200, 'and the next one takes its place')
-  },
-)
+  const crashed = await start(t, { dbPath: program.dbPath })
+  await crashed.crash()
+  t.ok(existsSync(socketPath), 'a crash leaves it behind')
+  await addKey(t, program.dbPath, 'root', 'admin')
+  await start(t, { dbPath: program.dbPath })
+  t.equal(await ask('/keys'), 200, 'and the next one takes its place')
+})
 
 t.test(
   'where the path is too long for a socket, the service says so, and the command that the database is in use',
