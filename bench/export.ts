@@ -6,7 +6,7 @@ import { end, pause, residentMb, type Served, withBench } from './servers.js'
 import { createCaller, httpRequest } from './wire.js'
 
 const least = Number(process.env.BENCH_EVENTS ?? 1_000_000)
-const mostMbMore = 50
+const mostMbMore = 60
 const mostHealthMs = 50
 
 let isMet = true

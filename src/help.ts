@@ -1,5 +1,14 @@
 // What --help shows: the program on one screen, and each command and group by itself, at most 80 columns wide.
-import { type Command, commandNameOf, commands, commandsOf, groups, type Option, sayUnknown, screenLines } from './command.js'
+import {
+  type Command,
+  commandNameOf,
+  commands,
+  commandsOf,
+  groups,
+  type Option,
+  sayUnknown,
+  screenLines,
+} from './command.js'
 import { otherSettings, type OtherSetting, type Setting, settingEntries, settings } from './config/settings.js'
 
 const width = 80
@@ -21,8 +30,12 @@ function overview(call: string): string {
   const together = ({ names, takes, help }: (typeof screenLines)[number]): Line => [`${names.join('|')} ${takes}`, help]
   const [waiting, deciding, ...others] = screenLines.map(together)
   const flags = [
-    ...settingEntries.flatMap(([, { flag, takes }]) => (flag !== undefined && mainFlags.includes(flag) ? [`--${flag} ${takes}`] : [])),
-    ...Object.values<OtherSetting>(otherSettings).flatMap((one) => (one.flag === undefined ? [] : [flagOf(one).trimEnd()])),
+    ...settingEntries.flatMap(([, { flag, takes }]) =>
+      flag !== undefined && mainFlags.includes(flag) ? [`--${flag} ${takes}`] : [],
+    ),
+    ...Object.values<OtherSetting>(otherSettings).flatMap((one) =>
+      one.flag === undefined ? [] : [flagOf(one).trimEnd()],
+    ),
   ]
   return page(
     'Holdpoint holds irreversible actions until a person approves or denies them.',

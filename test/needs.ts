@@ -15,6 +15,7 @@ const checks = {
       ? null
       : `there is no ${chromiumPath}: apt-get install chromium, or set CHROMIUM_PATH to a Chromium or Chrome`,
   curl: () => (runs('curl', '--version') ? null : 'there is no curl: apt-get install curl'),
+  tmux: () => (runs('tmux', '-V') ? null : 'there is no tmux: apt-get install tmux'),
   'a disk with faults': () => {
     if (process.platform !== 'linux') return 'it is loaded with LD_PRELOAD, which is for Linux'
     return runs('cc', '--version') ? null : 'there is no C compiler cc: apt-get install gcc libc6-dev'

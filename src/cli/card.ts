@@ -158,11 +158,16 @@ export function layOutCard(parts: Part[], width: number): CardLine[] {
     const indent = isNarrow ? [span('  ')] : goesOn
     if (isNarrow) lines.push({ line: lead, end })
     for (const [index, row] of wrap(text, Math.max(2, width - leadWidth(isNarrow ? indent : lead))).entries()) {
-      end += row.replaceAll(isolates, '').length
+      end += lengthOfPart(row)
       lines.push({ line: [...(index === 0 && !isNarrow ? lead : indent), span(row, look)], end })
     }
   }
   return lines
+}
+
+/** Whether it is wrapped or not. */
+export function lengthOfPart(text: string): number {
+  return text.replaceAll(isolates, '').length
 }
 
 function leadWidth(lead: Span[]): number {

@@ -43,11 +43,11 @@ export async function carryOut(
       throw explain(error)
     },
   )
-  return isDone === false ? 1 : 0
+  return typeof isDone === 'number' ? isDone : isDone === false ? 1 : 0
 }
 
-/** False: it was carried out, and the answer is no. */
-type Handler = (context: Context) => Promise<boolean | void>
+/** False: it was carried out, and the answer is no. A number is the exit code. */
+type Handler = (context: Context) => Promise<boolean | number | void>
 
 const handlers: Record<PlainCommand['name'], Handler> = {
   'keys add': addKey,

@@ -37,6 +37,8 @@ export interface Screen {
   columns: number
   rows: number
   hasColours: boolean
+  /** Whether the cursor can be put anywhere. */
+  canMove: boolean
 }
 
 /** What the environment says of the terminal. */
@@ -60,7 +62,7 @@ export function createOutput({ TERM, NO_COLOR }: TerminalTraits = {}): Output {
       const stream = way === 'print' ? stdout : stderr
       if (!stream.isTTY) return null
       // A terminal that does not know its size says 0.
-      return { columns: stream.columns || 80, rows: stream.rows || 24, hasColours }
+      return { columns: stream.columns || 80, rows: stream.rows || 24, hasColours, canMove: !isDumb }
     },
   }
 }

@@ -68,7 +68,12 @@ export function authenticate(
     const needs = request.routeOptions.config.needs ?? 'read'
     if (isLocal(request.raw)) {
       if (!isForOwner(needs) && request.routeOptions.url !== '/health')
-        return done(new Problem('no_such_route', 'Here nothing is asked for, decided, claimed or reported: that takes the port of the API, and a key once there is one.'))
+        return done(
+          new Problem(
+            'no_such_route',
+            'Here nothing is asked for, decided, claimed or reported: that takes the port of the API, and a key once there is one.',
+          ),
+        )
       request.caller = localOwner
       return done()
     }
