@@ -414,8 +414,7 @@ export const groups: Record<string, string> = {
 export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['pending', 'show', 'watch'], takes: '', help: 'what waits for a decision: all, one, or live' },
   { names: ['approve', 'deny'], takes: 'ID', help: 'decide' },
-  { names: ['audit', 'export'], takes: '', help: 'what happened: listed, or taken away as a file' },
-  { names: ['digest'], takes: 'FILE', help: 'compute the digest of a submission' },
+  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, and its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
   { names: ['doctor'], takes: '', help: 'say what is wrong' },
