@@ -133,6 +133,8 @@ export function exportRoutes(app: Api, service: Service, auth: Auth, shares: Sha
     const head = hasHeader ? `\ufeff${[...columns, 'cut'].join()}\r\n` : ''
 
     async function* texts(): AsyncGenerator<string> {
+      // It may take long to find the first row, and whoever waits learns so that it is looked for.
+      reply.raw.flushHeaders()
       yield head
       for (let page = first; page.done !== true; page = await pages.next()) {
         reader.count += page.value.length
