@@ -31,7 +31,7 @@ const plainWord = /^[\w.:/][\w.:/+-]{0,200}$/
  * spreadsheets in many countries split lines. Spaces and quotes before it help nothing.
  */
 const formula =
-  /(^|;)([ "'`\u00b4\u2018-\u201f\uff02\uff07]*)([=+\-@\u207a-\u207c\u208a-\u208c\u2212\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20])/g
+  /(^|;)([ "'`\u00b4\u1fef\u2018-\u201f\uff02\uff07\uff40]*)([=+\-@\u207a-\u207c\u208a-\u208c\u2212\u2a75\u2a76\ufb29\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20])/g
 
 function finish(whole: string, escape: (text: string) => string): Cell {
   // Nothing gets shorter by being escaped, so what is beyond is looked at no further.

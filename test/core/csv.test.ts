@@ -97,6 +97,18 @@ t.test('what a formula would begin with is escaped, and nothing else is', (t) =>
   t.end()
 })
 
+t.test('no character that stands for one of these begins a cell, whatever keyboard it is from', (t) => {
+  for (let code = 0x21; code < 0x110000; code++) {
+    if (code >= 0xd800 && code < 0xe000) continue
+    const sign = String.fromCodePoint(code)
+    if (!isFormula(`${sign}1`)) continue
+    for (const text of [`${sign}1`, `a;${sign}1`, ` ${sign}1`])
+      if (split(`x,${textCell(text).text}`, text.includes(';') ? ';' : ',').some(isFormula)) t.fail(code.toString(16))
+  }
+  t.pass()
+  t.end()
+})
+
 t.test('what no cell can hold is cut, between characters, and says so', (t) => {
   const whole = textCell('x'.repeat(maxCell))
   t.notOk(whole.isCut)

@@ -378,33 +378,30 @@ t.test('a connection is good for the next request', async (t) => {
   t.equal(all.match(/export-count: 1\r\n/gi)?.length, 2)
 })
 
-t.test(
-  'of very many events all are there, and a reader who waits is read ahead for no further',
-  async (t) => {
-    const count = 150_000
-    let looked = 0
-    const { url } = await serve(t, { wrapStore: withHistory(count, { look: (after) => (looked = after) }) })
-    looked = 0
-    const response = await ask(`${url}/audit/events/export?format=csv`)
-    // As much as fits into what two sockets hold; then nobody looks any further.
-    let before = -1
-    await until(async () => {
-      const isAtRest = looked === before
-      before = looked
-      await new Promise((resolve) => setTimeout(resolve, 50))
-      return isAtRest && looked > 0
-    })
-    t.ok(looked < count / 2, `looked up to event ${looked} of ${count}`)
-    const seen = { lines: 0, last: '' }
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) seen.lines += 1
-      seen.last = chunk.toString('latin1')
-    }
-    t.equal(seen.lines, count + 1)
-    t.match(seen.last, new RegExp(`\r\n${count},[^\n]*\r\n$`))
-    t.match(response, { complete: true, trailers: { 'export-count': String(count) } })
-  },
-)
+t.test('of very many events all are there, and a reader who waits is read ahead for no further', async (t) => {
+  const count = 150_000
+  let looked = 0
+  const { url } = await serve(t, { wrapStore: withHistory(count, { look: (after) => (looked = after) }) })
+  looked = 0
+  const response = await ask(`${url}/audit/events/export?format=csv`)
+  // As much as fits into what two sockets hold; then nobody looks any further.
+  let before = -1
+  await until(async () => {
+    const isAtRest = looked === before
+    before = looked
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return isAtRest && looked > 0
+  })
+  t.ok(looked < count / 2, `looked up to event ${looked} of ${count}`)
+  const seen = { lines: 0, last: '' }
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) seen.lines += 1
+    seen.last = chunk.toString('latin1')
+  }
+  t.equal(seen.lines, count + 1)
+  t.match(seen.last, new RegExp(`\r\n${count},[^\n]*\r\n$`))
+  t.match(response, { complete: true, trailers: { 'export-count': String(count) } })
+})
 
 // -- what ends before its end ----------------------------------------------------------------------------------------
 
