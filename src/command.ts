@@ -359,7 +359,7 @@ export const commands = {
   },
   completion: {
     argument: 'SHELL',
-    help: 'print what completes commands and flags in bash, zsh or fish',
+    help: 'print what completes commands and flags, in bash, zsh or fish',
     options: {},
     more: 'For bash: source <(holdpoint completion bash) in ~/.bashrc. For zsh: the same with zsh, in ~/.zshrc after compinit. For fish: holdpoint completion fish > ~/.config/fish/completions/holdpoint.fish.',
     settings: [],

@@ -29,6 +29,9 @@ export function helpOn(topic: string[], call = 'holdpoint'): { text: string } | 
 function overview(call: string): string {
   const together = ({ names, takes, help }: (typeof screenLines)[number]): Line => [`${names.join('|')} ${takes}`, help]
   const [waiting, deciding, ...others] = screenLines.map(together)
+  const alone = Object.entries<Command>(commands).filter(
+    ([name]) => !name.includes(' ') && !screenLines.some(({ names }) => names.includes(name)),
+  )
   const flags = [
     ...settingEntries.flatMap(([, { flag, takes }]) =>
       flag !== undefined && mainFlags.includes(flag) ? [`--${flag} ${takes}`] : [],
@@ -51,6 +54,7 @@ function overview(call: string): string {
         help,
       ]),
       ...others,
+      ...alone.map(([name, { argument, help }]): Line => [`${name} ${argument ?? ''}`, help.split(/[,;]/)[0]!]),
     ]),
     fill(`Flags: ${flags.join('; ')}.`),
     readOn(call, ['serve', 'approve']),

@@ -9,6 +9,12 @@ function problemsOf(line: string): string[] {
 t.test('a mistyped command names the one that was meant', async (t) => {
   for (const [line, meant] of [
     ['kyes add --name x', 'keys add'],
+    ['pendng', 'pending'],
+    ['aprove 6f6b1e', 'approve'],
+    ['whitelst add x', 'whitelist add'],
+    ['whitelist remove', 'whitelist revoke'],
+    ['wach', 'watch'],
+    ['completions bash', 'completion'],
     ['keys ad', 'keys add'],
     ['keys adn', 'keys add'],
     ['key list', 'keys list'],
@@ -16,7 +22,7 @@ t.test('a mistyped command names the one that was meant', async (t) => {
     ['restor file', 'restore'],
     ['bakcup file', 'backup'],
     ['rotate alice', 'keys rotate'],
-    ['list', 'keys list or people list or sessions list'],
+    ['list', 'whitelist list or keys list or people list or sessions list'],
     ['sevre', 'serve'],
   ] as const) {
     const [problem, ...more] = problemsOf(line)

@@ -174,7 +174,10 @@ t.test('a command that is not known, or not given as it must be, is a problem', 
     [['policy', 'check', 'a', 'b'], /^b: policy check takes no second argument/],
     [['keys', 'list', '--role', 'agent'], /^--role: is for keys add; keys list does not take it$/],
     [['keys', 'add', '--role'], /^--role: needs a value/],
-    [['--json'], /^--json: is for keys list, people list,.* sessions switch.* doctor.*; serve does not take it$/],
+    [
+      ['--json'],
+      /^--json: is for pending,.* keys list, people list,.* sessions switch.* doctor.*; serve does not take it$/,
+    ],
   ] as [string[], RegExp][]) {
     t.match(problemsOf(argv), [problem], argv.join(' '))
   }

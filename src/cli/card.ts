@@ -5,7 +5,7 @@ import { digestOf } from '../core/digest.js'
 import { sayLength } from '../core/length.js'
 import type { Status } from '../core/model.js'
 import { visible, visibleJson, visibleLine } from '../core/visible.js'
-import { columnsOf, padEnd, wrap } from './columns.js'
+import { columnsOf, padEnd, wrap, wrapWords } from './columns.js'
 import { type Line, type Look, type Span, span } from './span.js'
 import { momentOf } from './time-text.js'
 
@@ -157,9 +157,13 @@ export function layOutCard(parts: Part[], width: number): CardLine[] {
     const isNarrow = leadWidth(lead) * 2 > width && leadWidth(lead) > 2
     const indent = isNarrow ? [span('  ')] : goesOn
     if (isNarrow) lines.push({ line: lead, end })
-    for (const [index, row] of wrap(text, Math.max(2, width - leadWidth(isNarrow ? indent : lead))).entries()) {
+    const rows = lead.length === 0 ? wrapWords : wrap
+    for (const [index, row] of rows(text, Math.max(2, width - leadWidth(isNarrow ? indent : lead))).entries()) {
       end += lengthOfPart(row)
-      lines.push({ line: [...(index === 0 && !isNarrow ? lead : indent), span(row, look)], end })
+      lines.push({
+        line: [...(index === 0 && !isNarrow ? lead : indent), span(lead.length === 0 ? row.trimEnd() : row, look)],
+        end,
+      })
     }
   }
   return lines

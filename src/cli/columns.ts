@@ -69,3 +69,15 @@ export function wrap(line: string, room: number): string[] {
   lines.push(current)
   return lines
 }
+
+/** The same for words of ours, between which a line ends where it can. The space stays with the word before it. */
+export function wrapWords(line: string, room: number): string[] {
+  const lines = ['']
+  for (const [word] of line.matchAll(/\S+\s*|^\s+/g)) {
+    const last = lines.length - 1
+    if (columnsOf(`${lines[last]!}${word.trimEnd()}`) <= room) lines[last] += word
+    else if (columnsOf(word.trimEnd()) <= room && lines[last] !== '') lines.push(word)
+    else lines.splice(last, 1, ...wrap(`${lines[last]!}${word}`, room))
+  }
+  return lines
+}

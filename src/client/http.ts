@@ -201,7 +201,12 @@ export function createHttp(to: Place, limits: HttpLimits = {}): Http {
       await refuse(response, watch)
       const text = (await readAll(response, watch)).toString('utf8')
       const status = response.statusCode!
-      if (!isJson(response)) return { status, headers: headersOf(response), body: text as T }
+      if (!isJson(response)) {
+        // Some other server's page: whoever asks for a text says so.
+        if (text !== '' && call.headers?.accept === undefined)
+          throw lost(`answered ${status}, as Holdpoint does not.`, true, false)
+        return { status, headers: headersOf(response), body: text as T }
+      }
       const body = readJson(text)
       if (body === undefined) throw lost('answered with what is no JSON.', true)
       return { status, headers: headersOf(response), body: body as T }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { columnsOf, fit, padEnd, wrap } from '../../src/cli/columns.js'
+import { columnsOf, fit, padEnd, wrap, wrapWords } from '../../src/cli/columns.js'
 import { visibleLine } from '../../src/core/visible.js'
 
 t.test('wide characters take two columns, marks none', async (t) => {
@@ -57,4 +57,15 @@ t.test('what does not fit is cut with a mark, and the rest is filled up', async 
   t.equal(fit('日本語', 4), '日…')
   t.equal(fit('x', 0), '')
   t.equal(padEnd('日', 4), '日  ')
+})
+
+t.test('words of ours stay whole where they fit', async (t) => {
+  t.same(wrapWords('one two three', 8), ['one two ', 'three'])
+  t.same(wrapWords('a verylongword b', 6), ['a very', 'longwo', 'rd b'])
+  t.same(wrapWords('', 5), [''])
+  for (const room of [1, 2, 5, 9, 30]) {
+    const text = 'Description (1,619 characters, 21 lines), in the words of whoever asks:'
+    t.equal(wrapWords(text, room).join(''), text)
+    for (const line of wrapWords(text, room)) t.ok(line.trimEnd().length <= room, line)
+  }
 })

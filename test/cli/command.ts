@@ -3,16 +3,22 @@ import { carryOut } from '../../src/cli/dispatch.js'
 import { readInvocation } from '../../src/invocation.js'
 
 /** Carries out a command on a database as the program would, without the time that a process takes to start. */
-export async function command(dbPath: string, ...words: string[]) {
+export function command(dbPath: string, ...words: string[]) {
+  return commandWith({}, dbPath, ...words)
+}
+
+/** With these variables. */
+export async function commandWith(env: Record<string, string>, dbPath: string, ...words: string[]) {
   let [stdout, stderr] = ['', '']
   const output = {
     print: (text: string) => void (stdout += `${text.trimEnd()}\n`),
     tell: (text: string) => void (stderr += `${text}\n`),
   }
   try {
-    const invocation = readInvocation(['--db-path', dbPath, ...words], {})
+    const invocation = readInvocation(['--db-path', dbPath, ...words], env)
     if (invocation.command !== 'carry-out') throw new Error('no command')
-    return { code: await carryOut(invocation.given, invocation.config, output), stdout, stderr }
+    const { given, config, remote } = invocation
+    return { code: await carryOut(given, config, output, undefined, remote), stdout, stderr }
   } catch (error) {
     const { name, message } = error as Error
     const codes: Partial<Record<string, number>> = {

@@ -30,7 +30,10 @@ t.test('a command that cannot be understood is refused by what is wrong', async 
     [['list', 'a'], /sessions list takes no argument/],
     [['stop', 'a'], /there is no such command/],
     [['switch', 'a'], /--to: is needed/],
-    [['reset', 'a', '--reason', 'x'], /--reason: is for sessions suspend, sessions resume/],
+    [
+      ['reset', 'a', '--reason', 'x'],
+      /--reason: is for .*sessions suspend, sessions resume; sessions reset does not take it/,
+    ],
     [['list', '--active-minutes', '0'], /--active-minutes: must be a whole number of minutes, from 1/],
     [['list', '--active-minutes', 'soon'], /--active-minutes: must be/],
     [['list', '--suspended=yes'], /--suspended: takes no value/],

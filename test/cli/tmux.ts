@@ -11,6 +11,8 @@ const patienceMs = 30_000
 export interface Seat {
   /** What is on the screen, a line each. */
   lines(): string[]
+  /** The same with what makes it coloured. */
+  styled(): string
   /** The screen, once it shows this. */
   shows(what: RegExp | ((screen: string) => boolean)): Promise<string>
   /** The screen, once it does not any more. */
@@ -49,6 +51,7 @@ export async function sit(t: Test, env: Record<string, string> = {}, columns = 1
 
   const seat: Seat = {
     lines: () => tmux('capture-pane', '-p').split('\n').slice(0, -1),
+    styled: () => tmux('capture-pane', '-p', '-e'),
     async shows(what) {
       const fits = typeof what === 'function' ? what : (screen: string) => what.test(screen)
       const end = performance.now() + patienceMs

@@ -37,6 +37,11 @@ t.test('an escape alone is a key once nothing follows', async (t) => {
   t.same(reader.settle(), [])
 })
 
+t.test('two escapes are two keys, also where they come together', async (t) => {
+  const reader = createKeyReader()
+  t.same([...reader.read('\x1b\x1b'), ...reader.settle()], [{ name: 'escape' }, { name: 'escape' }])
+})
+
 t.test('what is pasted is one thing, whatever it holds, and is no key', async (t) => {
   t.same(read('\x1b[200~y\ry\x1b[A\x03\x1b[201~q'), [
     ['paste', 'y\ry\x1b[A\x03'],

@@ -116,6 +116,20 @@ t.test('it is approved after one more yes, and not by a key that came with the q
   t.equal(seat.effects.filter(({ kind }) => kind === 'decide').length, 1)
 })
 
+t.test('in the list nothing is approved: it is opened, to be read', async (t) => {
+  const seat = sit()
+  seat.list('one', 'two')
+  t.same(seat.key(text('a')), { kind: 'load', id: 'one' })
+  t.match(seat.shows(), /Read it, to its end; then a approves it/)
+  t.equal(seat.key(text('y')), undefined)
+  seat.tell({ kind: 'record', found: foundWith({ id: 'one' }) })
+  t.equal(seat.key(text('y')), undefined)
+  t.same(
+    seat.effects.filter(({ kind }) => kind === 'decide'),
+    [],
+  )
+})
+
 t.test('before it has come it cannot be decided, and a reason can be typed', async (t) => {
   const seat = sit()
   seat.list('one', 'two')

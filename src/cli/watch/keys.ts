@@ -96,6 +96,11 @@ export function createKeyReader(): KeyReader {
         rest = rest.slice(pasteBegins.length)
         pasted = ''
       } else if (rest[0] === escape) {
+        if (rest[1] === escape) {
+          keys.push({ name: 'escape' })
+          rest = rest.slice(1)
+          continue
+        }
         if (beginning.test(rest)) return keys
         const found = sequence.exec(rest)
         // Alt and a key: neither is one of ours.

@@ -2,7 +2,7 @@
 // stands at the edge.
 import { counted, numbered } from '../../core/length.js'
 import { visibleLine } from '../../core/visible.js'
-import { columnsOf, fit, padEnd, wrap } from '../columns.js'
+import { columnsOf, fit, padEnd, wrapWords } from '../columns.js'
 import { type Line, type Look, span, type Span } from '../span.js'
 import { lengthOf } from '../time-text.js'
 import {
@@ -38,9 +38,9 @@ function plain({ rows }: State, lines: Line[]): Frame {
 
 function tooSmall({ columns, rows }: State): Line[] {
   const words = `Too small: ${fewestColumns} by ${fewestRows} at least.`
-  return wrap(words, Math.max(1, columns))
+  return wrapWords(words, Math.max(1, columns))
     .slice(0, rows)
-    .map((text) => [span(text)])
+    .map((text) => [span(text.trimEnd())])
 }
 
 const keysOfAll = [
@@ -59,9 +59,9 @@ const keysOfAll = [
 function helpLines({ columns }: State): Line[] {
   const width = Math.min(28, Math.floor(columns / 2))
   const lines = keysOfAll.flatMap(([keys, does]): Line[] =>
-    wrap(does, Math.max(2, columns - width - 1)).map((text, index) => [
+    wrapWords(does, Math.max(2, columns - width - 1)).map((text, index) => [
       span(padEnd(index === 0 ? fit(keys, width) : '', width), 'bold'),
-      span(` ${text}`),
+      span(` ${text.trimEnd()}`),
     ]),
   )
   return [[], ...lines, [], [span('Any key goes back.', 'quiet')]]

@@ -218,8 +218,9 @@ function pressInList(state: State, key: Key, now: number): Step {
       return { state: choose(state, Infinity) }
     case 'enter':
     case 'right':
-    case 'a':
       return openChosen(state, now, null)
+    case 'a':
+      return openToApprove(state, now)
     case 'd':
       return openChosen(state, now, textPrompt('deny', false))
     default:
@@ -241,6 +242,13 @@ function openChosen(state: State, now: number, prompt: Prompt | null): Step {
   if (now - movedAt < hesitationMs)
     return { state: { ...state, message: { text: 'The list has just moved: look again.' } } }
   return openCard(state, chosen, prompt)
+}
+
+/** Nobody approves what was not read, so it is only opened. */
+function openToApprove(state: State, now: number): Step {
+  const step = openChosen(state, now, null)
+  if (step.effect === undefined) return step
+  return { ...step, state: { ...step.state, message: { text: 'Read it, to its end; then a approves it.' } } }
 }
 
 function openCard(state: State, id: string, prompt: Prompt | null): Step {

@@ -1,5 +1,4 @@
 // holdpoint watch: what waits, live on the whole screen, to be opened and decided.
-import type { ReadStream, WriteStream } from 'node:tty'
 import { Refused, Unreachable } from '../../client/index.js'
 import { visibleLine } from '../../core/visible.js'
 import type { Context } from '../key-commands.js'
@@ -30,7 +29,7 @@ export async function watch(context: Context): Promise<number> {
 
   const stop = new AbortController()
   let state: State = begin(operator.place, 80, 24)
-  const terminal = fillTerminal(stdin as ReadStream, stdout as WriteStream, screen.hasColours, { keys, resized })
+  const terminal = fillTerminal(stdin, stdout, screen.hasColours, { keys, resized })
   const feed = createFeed(operator, tell, now, stop.signal)
 
   function show(): void {
