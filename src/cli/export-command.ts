@@ -113,6 +113,12 @@ function sayDone({ file, asked }: Plan, rows: number, added: number, isMore: boo
     : `${all}${where}. Nothing is missing.`
 }
 
+const types: Record<Format, string> = { jsonl: 'application/jsonl', csv: 'text/csv' }
+
+function notHoldpoint(): CommandRefused {
+  return new CommandRefused('What answered is no export: is there a Holdpoint of this version?')
+}
+
 interface Progress {
   note(rows: number, bytes: number, row: string): void
   end(): void
@@ -128,7 +134,9 @@ function createReading({ asked, format }: Plan, query: Record<string, string>, s
   /** All that there is after the last row, or until it breaks off. */
   async function read(operator: Operator, noteBegin: () => void): Promise<void> {
     const header = format === 'csv' ? String(!hasHeader) : undefined
-    const { body } = await operator.stream('GET', path, { query: { ...query, format, header, after: last } })
+    const asked = { query: { ...query, format, header, after: last }, headers: { accept: types[format] } }
+    const { headers, body } = await operator.stream('GET', path, asked)
+    if (headers['content-type']?.startsWith(types[format]) !== true) throw notHoldpoint()
     noteBegin()
     let rest: Uint8Array[] = []
     for await (const chunk of body) {
@@ -144,8 +152,7 @@ function createReading({ asked, format }: Plan, query: Record<string, string>, s
       take(whole)
       noteBegin()
     }
-    if (rest.length > 0)
-      throw new CommandRefused('The last row has no end: what answered is no Holdpoint of this version.')
+    if (rest.length > 0) throw notHoldpoint()
   }
 
   function take(whole: Buffer): void {
@@ -164,7 +171,8 @@ function createReading({ asked, format }: Plan, query: Record<string, string>, s
   /** The columns are those of another version perhaps, and then rows do not add up. */
   async function assertFits(operator: Operator): Promise<void> {
     if (oldHeader === null) return
-    const { body } = await operator.call<string>('GET', path, { query: { format, until: 0 } })
+    const headers = { accept: types[format] }
+    const { body } = await operator.call<string>('GET', path, { query: { format, until: 0 }, headers })
     if (body !== oldHeader) throw notOurs()
   }
 

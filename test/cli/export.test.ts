@@ -1,5 +1,6 @@
 // Exports to a file: whole or not there, taken up again wherever they break off; and what happened as a table.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -206,6 +207,19 @@ t.test('where nobody answers nothing is left behind, and the exit code says so',
   t.match(await run('export', '--output', path('a.csv'), '--status', 'gone'), {
     code: 1,
     stderr: /'status' must be one/,
+  })
+  t.same(readdirSync(folder), [])
+})
+
+t.test('what another server answers is no export', async (t) => {
+  const { run, folder, path } = await reachable(t)
+  const page = createHttpServer((_request, response) => response.setHeader('content-type', 'text/html').end('<p>\n'))
+  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => page.close())
+  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+  t.match(await run('export', '--output', path('a.csv'), '--url', url), {
+    code: 1,
+    stderr: /^What answered is no export/,
   })
   t.same(readdirSync(folder), [])
 })
