@@ -41,6 +41,7 @@ import { confirmRoutes } from './routes/confirm.js'
 import { type Connections, createConnections } from './routes/connections.js'
 import { createCursors } from './routes/cursor.js'
 import { createErrorHandler } from './routes/errors.js'
+import { exportRoutes } from './routes/export.js'
 import { limitFloods } from './routes/flood.js'
 import { healthRoutes } from './routes/health.js'
 import { parseBodies } from './routes/json-body.js'
@@ -270,6 +271,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   whitelistRoutes(app, service, cursors)
   sessionRoutes(app, service, cursors)
   auditRoutes(app, service, cursors)
+  exportRoutes(app, service, auth, shares)
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))

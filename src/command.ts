@@ -23,6 +23,25 @@ const digest = { takes: 'DIGEST', help: 'do not ask if this is its digest, or th
 const requester = { takes: 'NAME', help: "whose session it is, where several have this key; '' from open mode" }
 const reach = 'It goes through the running service if there is one, else into the database itself.'
 
+/** Of what is listed and exported. */
+const filters = {
+  events: { takes: '', help: 'the history, event by event, in place of the requests' },
+  action: { takes: 'NAME', help: 'only of this action' },
+  requester: { takes: 'NAME', help: 'only of this requester' },
+  session: { takes: 'KEY', help: 'only of this session' },
+  since: { takes: 'TIME', help: 'from this time on: a date, a time with its zone, epoch seconds; or 7d, 12h, 30m ago' },
+  until: { takes: 'TIME', help: 'before this time' },
+  status: { takes: 'LIST', help: 'only requests in these states, as approved,denied' },
+  'resolved-by': { takes: 'NAME', help: 'only requests that this one resolved' },
+  'voted-by': { takes: 'NAME', help: 'only requests on which this one voted' },
+  'resolved-since': { takes: 'TIME', help: 'only requests that were resolved from this time on' },
+  'resolved-until': { takes: 'TIME', help: 'only requests that were resolved before this time' },
+  type: { takes: 'LIST', help: 'only events of these types, as claimed,reported' },
+  of: { takes: 'ID', help: 'only events of this request' },
+  actor: { takes: 'NAME', help: 'only events by this one' },
+  channel: { takes: 'NAME', help: 'only events through this channel' },
+}
+
 const sayRules = 'Where none runs, limits are those of --policy.'
 const httpOrSocket =
   'With a URL or a key it asks over HTTP. With neither it goes through the socket of --db-path, as the user who runs the service; where none runs, it opens the database itself.'
@@ -128,6 +147,43 @@ export const commands = {
     settings: ['dbPath'],
     exits: httpExits,
     example: 'whitelist revoke 8f0e2a51',
+  },
+  audit: {
+    help: 'list what happened, the newest first: requests as they stand, or events',
+    options: {
+      ...filters,
+      limit: { takes: 'N', help: 'how many at most, up to 10000 (default 50)' },
+      ...service,
+      json,
+    },
+    more: `With --events the newest stands last. ${httpOrSocket}`,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'audit --status denied --since 7d',
+  },
+  export: {
+    help: 'take away what happened, the oldest first, as JSON Lines or CSV',
+    options: {
+      format: { takes: 'jsonl|csv', help: 'left out: as the FILE is called, else jsonl' },
+      output: { takes: 'FILE', help: 'the file to write, which appears when it is whole; left out: standard output' },
+      resume: { takes: '', help: 'go on with what was begun, or add what is new to the FILE' },
+      force: { takes: '', help: 'take the place of a FILE that is there' },
+      ...filters,
+      ...service,
+      json: { takes: '', help: 'what was written, as JSON; with --output' },
+    },
+    more: `What breaks off is taken up again by itself. If that fails, what came so far stands beside FILE, and the same command with --resume goes on. CSV is safe to open in a spreadsheet. ${httpOrSocket}`,
+    settings: ['dbPath'],
+    exits: httpExits,
+    example: 'export --output audit.csv --since 2026-01-01',
+  },
+  digest: {
+    argument: 'FILE',
+    help: 'compute the digest that an approval is bound to, from a submission or a record as JSON',
+    options: { requester: { takes: 'NAME', help: 'who submits it; with keys that is the owner of the key' }, json },
+    more: 'FILE may be -, which is standard input. It is read as the service reads a body: a field that does not exist, a name that stands twice or a number that does not survive being read is refused. Of a record the digest must be its own. Nothing is asked of a service.',
+    settings: [],
+    example: 'digest submission.json',
   },
   'keys add': {
     help: 'make a key and print it, this once',
@@ -362,6 +418,7 @@ export const groups: Record<string, string> = {
 export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['pending', 'show', 'watch'], takes: '', help: 'what waits for a decision: all, one, or live' },
   { names: ['approve', 'deny'], takes: 'ID', help: 'decide' },
+  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, and its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
   { names: ['doctor'], takes: '', help: 'say what is wrong' },

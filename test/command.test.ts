@@ -45,7 +45,7 @@ t.test('a mistyped flag names the one that was meant, of those that the command 
 })
 
 t.test('what is near to nothing gets no suggestion', async (t) => {
-  for (const line of ['start', 'zebra', 'x', '--wibble', '--q', '--limit 5', 'constructor', '--constructor']) {
+  for (const line of ['start', 'zebra', 'x', '--wibble', '--q', '--bound 5', 'constructor', '--constructor']) {
     t.match(problemsOf(line), [/; see --help$/], line)
   }
 })

@@ -346,6 +346,8 @@ const commonHeaders = [
   'connection',
   'content-length',
   'content-type',
+  'trailer',
+  'transfer-encoding',
   'x-accel-buffering',
   'x-content-type-options',
 ]

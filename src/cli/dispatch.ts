@@ -72,6 +72,9 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'whitelist list': listWhitelist,
   'whitelist add': addToWhitelist,
   'whitelist revoke': revokeFromWhitelist,
+  audit: async (context) => (await import('./audit-command.js')).listAudit(context),
+  export: async (context) => (await import('./export-command.js')).exportAudit(context),
+  digest: async (context) => (await import('./digest-command.js')).printDigest(context),
   completion: async ({ given, output }) =>
     output.print((await import('./completion.js')).completionFor(given.argument)),
   'policy check': async ({ given, output }) => {

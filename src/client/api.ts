@@ -1031,6 +1031,7 @@ export interface components {
       | 'bodies'
       | 'waits'
       | 'streams'
+      | 'exports'
       | 'answers'
       | 'pages'
     /** @description A link to sign in with a key. Only its hash is stored. */

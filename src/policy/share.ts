@@ -59,6 +59,8 @@ export const shares = {
   },
   // Each is woken by every commit, and sent what is new.
   streams: { what: 'Streams of all events', total: 200, each: 50, code: 'flood_limited' },
+  // Each looks through all there is, as fast as its reader takes it.
+  exports: { what: 'Exports', total: 16, each: 4, code: 'flood_limited' },
   // As much as a small machine can spare.
   answers: {
     what: 'Bytes of large answers that are not yet read',

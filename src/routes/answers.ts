@@ -484,6 +484,19 @@ export const eventStream = z.string().meta({
   contentMediaType: 'text/event-stream',
 })
 
+const whole =
+  'It comes in chunks, and its end is the end of all there is: what is cut off before that ends as a broken connection does. ' +
+  'The trailer `Export-Count` then has the number of rows.'
+
+export const jsonLines = z.string().meta({
+  description: `One JSON object a line, the oldest first, as the listing beside it has them. ${whole}`,
+  contentMediaType: 'application/jsonl',
+})
+
+export const csvRows = z.string().meta({
+  description: `One row a line, the oldest first, in UTF-8 with a byte order mark; safe to open in a spreadsheet. ${whole}`,
+})
+
 export const noMore = z.null().meta({ description: 'It is resolved, and after Last-Event-ID nothing happened.' })
 
 export const eventPage = z

@@ -47,8 +47,8 @@ declare module 'fastify' {
     needsKeyInOpenMode?: boolean
     /** Headers that matter here, for openapi.yaml alone: as `headers`, Fastify would drop all others. */
     known?: z.ZodObject
-    /** The success as `text/plain`, where that is asked for. */
-    text?: z.ZodString
+    /** The success as other text, by its media type, where that is asked for. */
+    also?: Record<string, z.ZodString>
     /** Headers that a success may have here. */
     sends?: readonly ResponseHeader[]
   }

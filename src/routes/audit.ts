@@ -4,7 +4,7 @@ import type { Api } from './api.js'
 import * as answers from './answers.js'
 import { assertRecorded, type Cursors } from './cursor.js'
 import * as requests from './requests.js'
-import { confirmationView, eventFilter, eventView } from './view.js'
+import { confirmationFilter, confirmationView, eventFilter, eventView } from './view.js'
 
 export function auditRoutes(app: Api, service: Service, cursors: Cursors): void {
   app.get(
@@ -20,11 +20,8 @@ export function auditRoutes(app: Api, service: Service, cursors: Cursors): void 
       },
     },
     async ({ query, caller }) => {
-      const { status, session_key, resolved_by, voted_by, resolved_since, resolved_until, limit, cursor, ...filter } =
-        query
-      const names = { statuses: status, sessionKey: session_key, resolvedBy: resolved_by, votedBy: voted_by }
-      const wanted = { ...filter, ...names, resolvedSince: resolved_since, resolvedUntil: resolved_until }
-      const page = await service.list(wanted, 'newest', limit, cursors.read(cursor, 'audit', caller))
+      const place = cursors.read(query.cursor, 'audit', caller)
+      const page = await service.list(confirmationFilter(query), 'newest', query.limit, place)
       const entries = page.items.map(confirmationView)
       return { count: entries.length, entries, next_cursor: cursors.write(page.next, 'audit', caller) }
     },

@@ -190,14 +190,16 @@ function answersOf({ response }: FastifySchema): [status: string, answer: z.ZodT
 function describeAnswer(
   { description, contentMediaType, ...schema }: Json,
   answer: z.ZodType,
-  { sends = [], text }: FastifySchema,
+  { sends = [], also = {} }: FastifySchema,
 ): Json {
   const said = { description: description ?? z.globalRegistry.get(answer)?.description, ...referToHeaders(sends) }
   if (schema.type === 'null') return said
   const type = contentMediaType ?? (schema.type === 'string' ? 'text/plain' : 'application/json')
-  const asText =
-    text === undefined ? {} : { 'text/plain': { schema: { type: 'string', ...z.globalRegistry.get(text) } } }
-  return { ...said, content: { [type as string]: { schema }, ...asText } }
+  const others = Object.entries(also).map(([other, text]) => [
+    other,
+    { schema: { type: 'string', ...z.globalRegistry.get(text) } },
+  ])
+  return { ...said, content: { [type as string]: { schema }, ...Object.fromEntries(others) } }
 }
 
 function referToHeaders(sends: readonly ResponseHeader[]): Json {

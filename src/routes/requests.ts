@@ -626,6 +626,43 @@ export const eventsQuery = queryObject({
   until: time('until').optional(),
 })
 
+const exportForm = {
+  format: z
+    .enum(['jsonl', 'csv'], { error: "Query parameter 'format' must be 'jsonl' or 'csv'" })
+    .default('jsonl')
+    .meta({ description: 'JSON Lines, or CSV for a spreadsheet.' }),
+  header: once('header')
+    .regex(/^(true|false)$/, "Query parameter 'header' must be 'true' or 'false'")
+    .transform((value) => value === 'true')
+    .optional()
+    .meta({
+      type: 'boolean',
+      description: 'Whether CSV begins with the names of its columns; left out: without `after`, so that files add up.',
+    }),
+}
+
+const hasHeaderInCsvAlone = ({ format, header }: { format: string; header?: boolean | undefined }) =>
+  format === 'csv' || header === undefined
+const headerAlone = { error: "Query parameter 'header' goes with 'format=csv' alone", path: ['header'] }
+
+export const auditExportQuery = auditQuery
+  .omit({ limit: true, cursor: true })
+  .extend({
+    ...exportForm,
+    after: once('after')
+      .optional()
+      .meta({ description: 'Go on after the request with this id: that of the last row.' }),
+  })
+  .refine(hasHeaderInCsvAlone, headerAlone)
+
+export const eventsExportQuery = eventsQuery
+  .omit({ limit: true })
+  .extend({
+    ...exportForm,
+    after: after.meta({ type: 'integer', minimum: 0, description: 'Go on after this event: that of the last row.' }),
+  })
+  .refine(hasHeaderInCsvAlone, headerAlone)
+
 export const followQuery = queryObject({
   after: after.meta({
     type: 'integer',

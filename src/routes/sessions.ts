@@ -51,7 +51,7 @@ export function sessionRoutes(app: Api, service: Service, cursors: Cursors): voi
         params: requests.sessionParams,
         querystring: requests.sessionQuery,
         response: { 200: answers.wholeSession },
-        text: answers.sessionText,
+        also: { 'text/plain': answers.sessionText },
         problems: ['ambiguous_session'],
       },
     },

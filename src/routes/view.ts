@@ -12,10 +12,10 @@ import type { Found } from '../service/read.js'
 import type { SeenSession, WholeSession } from '../service/sessions.js'
 import { parseSessionKey } from '../sessions/key.js'
 import { isAtLimit, isNear, noticeOn, resetTimeOf, type SessionState } from '../sessions/session.js'
-import type { EventFilter } from '../store/store.js'
+import type { ConfirmationFilter, EventFilter } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
 import type { held, sessionState } from './answers.js'
-import type { eventsQuery } from './requests.js'
+import type { auditQuery, eventsQuery } from './requests.js'
 
 export function confirmationView(confirmation: Confirmation) {
   const { resolution, execution } = confirmation
@@ -331,6 +331,24 @@ export function eventView(event: RecordedEvent) {
     data: raw(event.data),
   }
 }
+
+export function confirmationFilter(query: AuditQuery): ConfirmationFilter {
+  const { status, action, requester, session_key, resolved_by, voted_by, since, until, ...rest } = query
+  return {
+    statuses: status,
+    action,
+    requester,
+    sessionKey: session_key,
+    resolvedBy: resolved_by,
+    votedBy: voted_by,
+    since,
+    until,
+    resolvedSince: rest.resolved_since,
+    resolvedUntil: rest.resolved_until,
+  }
+}
+
+type AuditQuery = Omit<z.output<typeof auditQuery>, 'limit' | 'cursor'>
 
 export function eventFilter(query: EventQuery): EventFilter {
   const { type, confirmation_id, actor, channel, action, requester, session_key, since, until } = query

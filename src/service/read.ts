@@ -27,6 +27,12 @@ export interface Following {
   who?: string | null
 }
 
+/** How much at once, and in whose turns. */
+export interface Helping {
+  maxBytes?: number
+  who?: string | null
+}
+
 /** Registers what to do when the caller has gone away. */
 export type WhenGone = (leave: () => void) => void
 
@@ -155,11 +161,13 @@ export function createRead({ store, clock, watch, present, hide, counted }: Read
 
   async function list(
     filter: ConfirmationFilter,
-    order: 'deadline' | 'newest',
+    order: 'deadline' | 'newest' | 'oldest',
     limit: number,
     after: Cursor | null,
+    { maxBytes, who }: Helping = {},
   ): Promise<Page<Confirmation>> {
-    const page = await readPage(() => store.confirmations.list(filter, order, limit, after, clock.now()))
+    const look = () => store.confirmations.list(filter, order, limit, after, clock.now(), maxBytes)
+    const page = await readPage(look, who)
     return isPendingAlone(filter) ? stillPending(page) : page
   }
 
@@ -181,9 +189,9 @@ export function createRead({ store, clock, watch, present, hide, counted }: Read
       .filter(({ status }) => count.set(status, (count.get(status) ?? 0) + 1).get(status)! <= limit)
   }
 
-  async function readPage(read: () => Promise<Page<Confirmation>>): Promise<Page<Confirmation>> {
+  async function readPage(read: () => Promise<Page<Confirmation>>, who?: string | null): Promise<Page<Confirmation>> {
     const { found: page, now } = await present(
-      () => turnstile.run(read),
+      () => turnstile.run(read, who),
       ({ items }) => items,
     )
     return { ...page, items: page.items.map((one) => asOf(counted(one), now)) }

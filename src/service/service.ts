@@ -26,6 +26,7 @@ import { createKeyUses, type KeyUses } from './key-uses.js'
 import { createLinks } from './links.js'
 import { createPeople, type People } from './people.js'
 import { createPresent } from './present.js'
+import { createExports, type Exports } from './export.js'
 import { createRead, type Following, type Found, type Read, type WhenGone } from './read.js'
 import { createRotation } from './rotation.js'
 import { createRuns } from './runs.js'
@@ -119,6 +120,8 @@ export interface Service {
   /** Whether the history has the end of this confirmation. */
   ending(id: string, caller: Caller): Promise<{ isEnded: boolean } | Refusal>
   listEvents(after: number, limit: number, filter: EventFilter): Promise<EventPage>
+  /** All that there is, from the oldest on, for whoever takes it away. */
+  exports: Exports
   lastSeq(): Promise<number>
 
   // Who there is.
@@ -231,6 +234,7 @@ export function createService(deps: ServiceDeps): Service {
     ...createShortId({ store, clock, find: read.find }),
     ...createWaitingList({ store, clock, watch, read }),
     listEvents: (after, limit, filter) => store.events.list(after, limit, filter),
+    exports: createExports(store, read),
     lastSeq: () => store.events.lastSeq(),
 
     people,

@@ -150,6 +150,8 @@ export interface ConfirmationFilter {
   /** The same of the time of resolution: what is pending has none. */
   resolvedSince?: number | undefined
   resolvedUntil?: number | undefined
+  /** Those that were written no later than the one that arrived as the so manieth. */
+  arrivedUpTo?: number | undefined
 }
 
 export interface ConfirmationBrief {
@@ -287,15 +289,20 @@ export interface Confirmations {
   brief(id: string): Promise<ConfirmationBrief | undefined>
   /**
    * Those that fit the filter as of `now`, as they are on record: one that has expired may still be written as pending.
-   * `deadline`: pending ones, the next to expire first. `newest`: the latest created first.
+   * `deadline`: pending ones, the next to expire first. `newest`, `oldest`: the latest, or the first, created first.
    */
   list(
     filter: ConfirmationFilter,
-    order: 'deadline' | 'newest',
+    order: 'deadline' | 'newest' | 'oldest',
     limit: number,
     after: Cursor | null,
     now: number,
+    maxBytes?: number,
   ): Promise<Page<Confirmation>>
+  /** Its place among the oldest. */
+  placeOf(id: string): Promise<Cursor | undefined>
+  /** The place in the order of arrival of the one that was written last; 0: there is none. */
+  lastArrival(): Promise<number>
   /**
    * Those pending at `now` for a list that people look through, the next to expire first. Long descriptions are empty;
    * `details` has the first 200 characters of the text, or nothing where that is large: so a few large ones do not fill a page.

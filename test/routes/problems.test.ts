@@ -236,6 +236,8 @@ const provocations: Record<string, Record<string, Provocation>> = {
   'POST /sessions/{key}/switch': onSession('POST', '/switch', { session_id: 'x' }),
   'GET /audit': { invalid_cursor: cursor('/audit') },
   'GET /audit/events': { invalid_cursor: ({ call }) => call('GET', '/audit/events?after=1000000') },
+  'GET /audit/export': { invalid_cursor: ({ call }) => call('GET', '/audit/export?after=nothing') },
+  'GET /audit/events/export': { invalid_cursor: ({ call }) => call('GET', '/audit/events/export?after=1000000') },
   'POST /keys': {
     async name_taken(service) {
       const { root } = await giveKeys(service, { root: 'admin' })

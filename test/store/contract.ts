@@ -671,7 +671,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     await store.commit(change({ kind: 'confirmation', expect: 1, record: asOf(recorded, 8000) }))
     await store.commit(insert(confirmation('c3', { createdAt: 3000, ...late })))
     await store.commit(insert(confirmation('c4', { createdAt: 4000, deadline: 20_000 })))
-    const ids = async (filter: ConfirmationFilter, now: number, order: 'newest' | 'deadline' = 'newest') =>
+    const ids = async (filter: ConfirmationFilter, now: number, order: 'newest' | 'oldest' | 'deadline' = 'newest') =>
       (await store.confirmations.list(filter, order, 10, null, now)).items.map(({ id }) => id)
     for (const filter of [{ statuses: ['expired' as const] }, { resolvedBy: 'system:timeout' }]) {
       t.same(await ids(filter, 8999), ['c2'])
@@ -681,15 +681,32 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     }
     t.same(await ids({ statuses: ['expired', 'denied'] }, 9000), ['c3', 'c2', 'c1'])
     t.same(await ids({ resolvedUntil: 9000 }, 9000), ['c2'])
-    for (const order of ['newest', 'deadline'] as const) {
+    for (const order of ['newest', 'oldest', 'deadline'] as const) {
       t.same(await ids({ statuses: ['pending'] }, 9000, order), ['c4'])
       t.same((await ids({ statuses: ['pending'] }, 8999, order)).sort(), ['c1', 'c3', 'c4'])
     }
     t.same(await ids({ resolvedBy: '' }, 9000), ['c4'])
     t.same(await ids({}, 9000), ['c4', 'c3', 'c2', 'c1'], 'each once')
+    t.same(await ids({}, 9000, 'oldest'), ['c1', 'c2', 'c3', 'c4'])
     const listed = await store.confirmations.listPending(10, null, 9000)
     t.match(listed, { items: [{ id: 'c4' }], next: null })
     t.match((await store.confirmations.listPending(10, [8500, 1], 9000)).items, [{ id: 'c4' }], 'also further on')
+  })
+
+  t.test('whoever takes all away goes on after one of them, and knows where the end was', async (t) => {
+    const store = await open(t)
+    t.equal(await store.confirmations.lastArrival(), 0)
+    for (const id of ['c1', 'c2', 'c3']) await store.commit(insert(confirmation(id, { createdAt: 1000 })))
+    const end = await store.confirmations.lastArrival()
+    await store.commit(insert(confirmation('c4', { createdAt: 1000 })))
+    const ids = async (after: Cursor | null, maxBytes?: number) => {
+      const page = await store.confirmations.list({ arrivedUpTo: end }, 'oldest', 10, after, 1000, maxBytes)
+      return { ids: page.items.map(({ id }) => id), isAll: page.next === null }
+    }
+    t.same(await ids(null), { ids: ['c1', 'c2', 'c3'], isAll: true })
+    t.same(await ids((await store.confirmations.placeOf('c1'))!), { ids: ['c2', 'c3'], isAll: true })
+    t.same(await ids(null, 1), { ids: ['c1'], isAll: false }, 'one at least')
+    t.equal(await store.confirmations.placeOf('c9'), undefined)
   })
 
   t.test('of very many that have expired and are not written as that, pages hold each once', async (t) => {

@@ -5,6 +5,7 @@ import type { Status } from '../../src/core/model.js'
 import { readConfirmations } from '../../src/store/sqlite/confirmations.js'
 import { migrate } from '../../src/store/sqlite/database.js'
 import Database from '../../src/store/sqlite/driver.js'
+import type { Order } from '../../src/store/sqlite/listing.js'
 import type { ConfirmationFilter, Cursor } from '../../src/store/store.js'
 
 interface Row {
@@ -37,6 +38,7 @@ const counting = {
 } as unknown as Database.Database
 const confirmations = readConfirmations(counting, () => {})
 
+const orders: Order[] = ['newest', 'oldest', 'deadline']
 const statuses: Status[] = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved']
 const rows = history(6000)
 
@@ -91,6 +93,7 @@ function fits(row: Row, filter: ConfirmationFilter): boolean {
     (filter.votedBy === undefined || row.voter === filter.votedBy) &&
     row.createdAt >= (filter.since ?? 0) &&
     row.createdAt < (filter.until ?? Infinity) &&
+    row.arrival <= (filter.arrivedUpTo ?? Infinity) &&
     (filter.resolvedSince === undefined || (resolvedAt !== null && resolvedAt >= filter.resolvedSince)) &&
     (filter.resolvedUntil === undefined || (resolvedAt !== null && resolvedAt < filter.resolvedUntil))
   )
@@ -102,17 +105,17 @@ function asOf(row: Row, now: number): Row {
   return { ...row, status: 'expired', resolvedBy: 'system:timeout', resolvedAt: row.deadline }
 }
 
-function expected(filter: ConfirmationFilter, order: 'deadline' | 'newest', now = 0): string[] {
+function expected(filter: ConfirmationFilter, order: Order, now = 0): string[] {
   const sign = order === 'newest' ? -1 : 1
-  const key = order === 'newest' ? 'createdAt' : 'deadline'
+  const key = order === 'deadline' ? 'deadline' : 'createdAt'
   return rows
     .map((row) => asOf(row, now))
-    .filter((row) => (order === 'newest' || row.status === 'pending') && fits(row, filter))
+    .filter((row) => (order !== 'deadline' || row.status === 'pending') && fits(row, filter))
     .sort((a, b) => sign * (a[key] - b[key] || a.arrival - b.arrival))
     .map(({ arrival }) => `c${arrival}`)
 }
 
-async function readAll(filter: ConfirmationFilter, order: 'deadline' | 'newest', limit: number, now = 0) {
+async function readAll(filter: ConfirmationFilter, order: Order, limit: number, now = 0) {
   const ids: string[] = []
   let most = 0
   let pages = 0
@@ -142,13 +145,14 @@ const filters: fc.Arbitrary<ConfirmationFilter> = fc.record({
   until: time,
   resolvedSince: time,
   resolvedUntil: time,
+  arrivedUpTo: fc.option(fc.integer({ min: 0, max: 6001 }), { nil: undefined }),
 })
 
 t.test('by whatever filters, page by page it is what looking at every one finds, in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       filters,
-      fc.constantFrom('newest' as const, 'deadline' as const),
+      fc.constantFrom(...orders),
       fc.integer({ min: 20, max: 700 }),
       // Before any of them expires, after all have, and in between.
       fc.integer({ min: 900_000, max: 3_700_000 }),
@@ -178,10 +182,11 @@ t.test('each filter alone, and each two of them', async (t) => {
     { until: 2_000_000 },
     { resolvedSince: 2_000_000 },
     { resolvedUntil: 2_000_000 },
+    { arrivedUpTo: 3000 },
   ]
   for (const one of each) {
     for (const other of each) {
-      for (const order of ['newest', 'deadline'] as const) {
+      for (const order of orders) {
         const filter = { ...one, ...other }
         for (const now of [0, 2_200_000]) {
           t.equal(

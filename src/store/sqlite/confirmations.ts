@@ -22,9 +22,9 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
   }
 
   /** As of one moment: what is found is read as it was found. */
-  const list = db.transaction((...asked: Parameters<typeof placesOf>) => {
+  const list = db.transaction((maxBytes: number, ...asked: Parameters<typeof placesOf>) => {
     const { found, next } = placesOf(...asked)
-    const { items, isAll } = takeSome(rowsAt(found), sizeOf)
+    const { items, isAll } = takeSome(rowsAt(found), sizeOf, undefined, maxBytes)
     return { items: items.map(toRecord), next: isAll ? next : found[items.length - 1]! }
   })
 
@@ -51,11 +51,22 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       return { ...brief, isResolved: status !== 'pending' }
     }),
 
-    list: read((filter: ConfirmationFilter, order: Order, limit: number, after: Cursor | null, now: number) => {
-      // Whether one in doubt belongs into it is in doubt too.
-      assertKnown(anyConfirmation)
-      return list(filter, order, limit, after, now)
-    }),
+    list: read(
+      (
+        filter: ConfirmationFilter,
+        order: Order,
+        limit: number,
+        after: Cursor | null,
+        now: number,
+        maxBytes = maxPageBytes,
+      ) => {
+        // Whether one in doubt belongs into it is in doubt too.
+        assertKnown(anyConfirmation)
+        return list(maxBytes, filter, order, limit, after, now)
+      },
+    ),
+    placeOf: read((id: string) => sql.placeOf.get(id) as Cursor | undefined),
+    lastArrival: read(() => sql.lastArrival.get() as number),
 
     listPending: read((limit: number, after: Cursor | null, now: number) => {
       assertKnown(anyConfirmation)
@@ -139,6 +150,8 @@ function prepare(db: Database.Database) {
     brief:
       db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
       octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
+    placeOf: rows('SELECT created_at, arrival FROM confirmations WHERE id = ?'),
+    lastArrival: db.prepare('SELECT coalesce(max(arrival), 0) FROM confirmations').pluck(),
     atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),
     pendingBriefly: byDeadline(table.columns(briefly)),
     ended: rows(`SELECT ${table.columns(inPassing)} FROM confirmations INDEXED BY confirmations_ended

@@ -6,7 +6,7 @@ import type { Status } from '../../core/model.js'
 import type { ConfirmationFilter, Cursor } from '../store.js'
 import type Database from './driver.js'
 
-export type Order = 'deadline' | 'newest'
+export type Order = 'deadline' | 'newest' | 'oldest'
 
 export interface Places {
   found: Cursor[]
@@ -42,7 +42,13 @@ interface Given {
 
 const orders = {
   newest: { key: 'created_at', way: 'DESC', behind: ['(a.created_at, a.arrival) < (@key, @arrival)'], upTo: '>=' },
-  // In two parts, because a comparison of pairs looks through all that have the same time: many may expire together.
+  // In two parts, because a comparison of pairs looks through all that have the same time: many may come, or expire, together.
+  oldest: {
+    key: 'created_at',
+    way: 'ASC',
+    behind: ['a.created_at = @key AND a.arrival > @arrival', 'a.created_at > @key'],
+    upTo: '<=',
+  },
   deadline: {
     key: 'deadline',
     way: 'ASC',
@@ -77,7 +83,7 @@ export function findPlaces(db: Database.Database) {
   /** What fits the filter as of `now`, whether or not it is written like that yet. */
   return (asked: ConfirmationFilter, order: Order, limit: number, after: Cursor | null, now: number): Places => {
     const { key, way, behind, upTo } = orders[order]
-    const hasOverdue = order === 'newest' && anyOverdue.get(now) !== undefined
+    const hasOverdue = order !== 'deadline' && anyOverdue.get(now) !== undefined
     const meant = withStatuses(asked, hasOverdue)
     const filter = hasOverdue ? asWritten(meant) : meant
     const given = names.flatMap((name) => {
@@ -191,10 +197,9 @@ function endsOf(
       [now, Infinity],
       [Infinity, 0],
     ]
-  return [
-    [Math.min(until, resolvedUntil), 0],
-    [Math.max(since, resolvedSince - longestTimeoutSeconds * 1000), 0],
-  ]
+  const latest: Cursor = [Math.min(until, resolvedUntil), 0]
+  const earliest: Cursor = [Math.max(since, resolvedSince - longestTimeoutSeconds * 1000), 0]
+  return order === 'newest' ? [latest, earliest] : [earliest, latest]
 }
 
 /** What these ends leave open. */
@@ -203,8 +208,9 @@ function boundsOf(filter: ConfirmationFilter, order: Order, hasOverdue: boolean)
   const resolved = (condition: string) =>
     `EXISTS (SELECT 1 FROM confirmations AS b WHERE b.arrival = a.arrival AND ${resolvedAt} ${condition})`
   return [
-    ...(order === 'newest' || filter.since === undefined ? [] : ['a.created_at >= @since']),
-    ...(order === 'newest' || filter.until === undefined ? [] : ['a.created_at < @until']),
+    ...(order !== 'deadline' || filter.since === undefined ? [] : ['a.created_at >= @since']),
+    ...(order !== 'deadline' || filter.until === undefined ? [] : ['a.created_at < @until']),
+    ...(filter.arrivedUpTo === undefined ? [] : ['a.arrival <= @arrivedUpTo']),
     ...(filter.resolvedSince === undefined ? [] : [resolved('>= @resolvedSince')]),
     ...(filter.resolvedUntil === undefined ? [] : [resolved('< @resolvedUntil')]),
   ]
