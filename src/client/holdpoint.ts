@@ -17,6 +17,10 @@ type Usual = Pick<AskOptions, 'sessionKey' | 'requester' | 'onBehalfOf' | 'timeo
 export interface HoldpointOptions extends OperatorOptions, Usual {
   /** The longest pause between two tries; 10 s unless it is said. */
   maxPauseMs?: number | undefined
+  /** How long one request may be held that waits; 50 s unless it is said, which most proxies bear. */
+  holdSeconds?: number | undefined
+  /** How long a claim is repeated whose answer was lost, before it is uncertain; 30 s unless it is said. */
+  claimMs?: number | undefined
   /** An act is done, and its report was not taken. Nothing else tells of that. */
   onReportFailed?: ((error: unknown, request: ApprovalRequest) => void) | undefined
 }
@@ -52,14 +56,12 @@ interface Abortable {
   signal?: AbortSignal | undefined
 }
 
-/** How long one request is held: less than what proxies in between bear. */
-const waitSeconds = 50
+const usualHoldSeconds = 50
 /** Beyond a request's own time, for its end to be written and told. */
 const graceMs = 10_000
 /** Where neither the program says it nor yet the service. */
 const usualTimeoutSeconds = 300
-/** A claim that may have been taken is repeated for so long. */
-const claimMs = 30_000
+const usualClaimMs = 30_000
 /** Nobody is kept waiting for longer behind an act; the report is tried on, until nobody expects it any more. */
 const reportMs = 10_000
 const maxReportMs = 3_600_000
@@ -193,7 +195,7 @@ export class Holdpoint extends Operator {
       }
     }
     const report: Claimed['report'] = (outcome, message) => this.#report(request, outcome, message)
-    const posted = this.#persist(post, clock() + claimMs, signal)
+    const posted = this.#persist(post, clock() + (this.#options.claimMs ?? usualClaimMs), signal)
     try {
       await orAborted(posted, signal)
     } catch (error) {
@@ -239,18 +241,16 @@ export class Holdpoint extends Operator {
     known: ApprovalRequest | null,
     { until, signal, isLast }: Abortable & { until: number | null; isLast: boolean },
   ): Promise<Confirmation> {
+    const { holdSeconds = usualHoldSeconds, timeoutMs = 30_000 } = this.#options
     let expiresAt = known?.expiresAt ?? Date.now() + usualTimeoutSeconds * 1000
     for (let count = 0; ; count++) {
       const began = clock()
       // While the service answers, it says when the time is over; this is for when it does not.
       const away = until ?? began + Math.max(0, expiresAt - Date.now()) + graceMs
-      const seconds = Math.max(0, Math.min(waitSeconds, isLast ? Math.floor((away - began) / 1000) : waitSeconds))
+      const left = isLast ? Math.floor((away - began) / 1000) : holdSeconds
+      const seconds = Math.max(0, Math.min(holdSeconds, left))
       const get = async () => {
-        const call = {
-          query: { wait: seconds },
-          signal,
-          timeoutMs: seconds * 1000 + (this.#options.timeoutMs ?? 30_000),
-        }
+        const call = { query: { wait: seconds }, signal, timeoutMs: seconds * 1000 + timeoutMs }
         const { body } = await this.call<Confirmation>('GET', pathOf(id), call)
         if (asObject(body).id !== id) throw this.#odd('a question')
         return body
