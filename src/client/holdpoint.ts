@@ -99,6 +99,11 @@ export class Holdpoint extends Operator {
 
   /** Asks, waits, claims, acts and reports. What is thrown before the act means that there was none. */
   async run<D extends object, R>(ask: Ask<D>, act: Act<D, R>): Promise<R> {
+    return done(await this.obtain(ask), act, ask.signal)
+  }
+
+  /** Asks, waits and claims, for an act that is no function: it may happen once this is back, and has to be reported. */
+  async obtain<D extends object>(ask: Ask<D>): Promise<Claimed<D>> {
     const { signal, deadlineMs = this.#options.deadlineMs } = ask
     const until = deadlineMs === undefined ? null : clock() + deadlineMs
     const request = await this.request(ask)
@@ -112,7 +117,7 @@ export class Holdpoint extends Operator {
         throw error
       }
     }
-    return this.act(request, act, { signal })
+    return this.claim(request, { signal })
   }
 
   /** Asks, and does not wait for the answer. Aborted meanwhile, it is withdrawn. */
@@ -162,19 +167,10 @@ export class Holdpoint extends Operator {
 
   /** Claims it, runs the function with exactly what was approved, and reports. */
   async act<D extends object, R>(request: ApprovalRequest<D>, act: Act<D, R>, { signal }: Abortable = {}): Promise<R> {
-    const { details, report } = await this.claim(request, { signal })
-    let result: R
-    try {
-      result = await act(details, { id: request.id, signal })
-    } catch (error) {
-      await report('failed', sentenceOf(error))
-      throw error
-    }
-    await report('succeeded')
-    return result
+    return done(await this.claim(request, { signal }), act, signal)
   }
 
-  /** The last gate, for an act that is no function: it may happen once this is back, and has to be reported. */
+  /** The last gate of what was waited for: the act may happen once this is back, and has to be reported. */
   async claim<D extends object>(request: ApprovalRequest<D>, { signal }: Abortable = {}): Promise<Claimed<D>> {
     const { id, action, onBehalfOf, requester, sessionKey } = request
     const details = frozenCopy(request.details, 'details')
@@ -342,6 +338,23 @@ export class Holdpoint extends Operator {
     const message = `Holdpoint at ${this.place} answered ${what} with what is no answer to it.`
     return new errors.Unreachable(message, { mayHaveArrived: true, mayPass: true })
   }
+}
+
+/** The act itself, once it is claimed. */
+async function done<D extends object, R>(
+  { request: { id }, details, report }: Claimed<D>,
+  act: Act<D, R>,
+  signal: AbortSignal | undefined,
+): Promise<R> {
+  let result: R
+  try {
+    result = await act(details, { id, signal })
+  } catch (error) {
+    await report('failed', sentenceOf(error))
+    throw error
+  }
+  await report('succeeded')
+  return result
 }
 
 function mismatch(id: string, message: string): errors.ClaimRefused {
