@@ -25,7 +25,10 @@ export async function withTelegram(
   chat?: string,
 ): Promise<Omit<Chats, 'discord'>> {
   const telegram = await startTelegram(t, chat)
-  return { telegram, ...(await build(t, { ...options, config: { ...telegram.config, ...somebody, ...options.config } })) }
+  return {
+    telegram,
+    ...(await build(t, { ...options, config: { ...telegram.config, ...somebody, ...options.config } })),
+  }
 }
 
 /** By channel. The log stands behind every chat: it is left out where it was not told. */
