@@ -153,6 +153,10 @@ export class ClaimRefused extends HoldpointError {
   }
 
   toModel(): string {
+    // By an attempt that was cut off, perhaps behind its act.
+    if (this.reason === 'already_claimed') {
+      return `This approval was used before, so the action was not done a second time: ${giveUp}.`
+    }
     return `The approval cannot be used for this (${this.reason}), so the action was not done: ${giveUp}.`
   }
 }

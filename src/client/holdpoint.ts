@@ -57,6 +57,9 @@ interface Abortable {
 }
 
 const usualHoldSeconds = 50
+const usualTimeoutMs = 30_000
+/** The last try before a deadline has this long. */
+const minTimeoutMs = 50
 /** Beyond a request's own time, for its end to be written and told. */
 const graceMs = 10_000
 /** Where neither the program says it nor yet the service. */
@@ -68,6 +71,7 @@ const maxReportMs = 3_600_000
 /** Nor behind an abort. */
 const cancelMs = 5000
 const maxMessage = 500
+const notDone = 'Nothing was done'
 
 /** As many milliseconds as are wanted, from now on; the clock on the wall may be set. */
 const clock = () => performance.now()
@@ -130,10 +134,10 @@ export class Holdpoint extends Operator {
     if (signal?.aborted === true) throw new errors.Aborted(signal.reason)
     const headers = { 'idempotency-key': whole.idempotencyKey ?? randomKey() }
     let mayExist = false
-    const post = async () => {
+    const post = async (timeoutMs?: number) => {
       try {
         // Not the signal: whether it arrived has to be known, to withdraw it.
-        const { body } = await this.call<unknown>('POST', '/confirm', { body: read.body, headers })
+        const { body } = await this.call<unknown>('POST', '/confirm', { body: read.body, headers, timeoutMs })
         return this.#readHeld(body)
       } catch (error) {
         mayExist ||= mayHaveHappened(error)
@@ -176,13 +180,20 @@ export class Holdpoint extends Operator {
     const details = frozenCopy(request.details, 'details')
     const digest = digestOf({ action, details, onBehalfOf, requester, sessionKey })
     if (digest !== request.digest) throw mismatch(id, 'This is not what was asked for: it was changed.')
-    if (signal?.aborted === true) throw new errors.Aborted(signal.reason)
+    const refuseAborted = () => {
+      if (signal?.aborted === true) throw new errors.Aborted(signal.reason)
+    }
+    refuseAborted()
     // Of this attempt alone: another one, here or elsewhere, is no repetition of it.
     const headers = { 'idempotency-key': randomKey() }
     let mayCount = false
-    const post = async () => {
+    const post = async (timeoutMs: number) => {
       try {
-        const { body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, { body: { digest }, headers })
+        const { body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, {
+          body: { digest },
+          headers,
+          timeoutMs,
+        })
         const { id: claimed, digest: approved, execution } = asObject(body)
         if (claimed !== id || approved !== digest || execution !== 'claimed') throw this.#odd('a claim')
       } catch (error) {
@@ -194,18 +205,19 @@ export class Holdpoint extends Operator {
     const posted = this.#persist(post, clock() + (this.#options.claimMs ?? usualClaimMs), signal)
     try {
       await orAborted(posted, signal)
+      refuseAborted()
     } catch (error) {
       if (error instanceof errors.Aborted) {
-        const unused = 'It was aborted before it began.'
-        void posted.then(() => report('failed', unused)).catch(() => {})
+        // Whoever looks at the record is to find what became of it.
+        void posted.then(() => report('failed', `${notDone}: aborted.`)).catch(() => {})
         throw error
       }
       if (error instanceof errors.Refused && error.status < 500 && error.status !== 429) throw claimRefusal(id, error)
       if (!mayCount) throw told(error)
-      // Whoever looks at the record is to find what became of it.
-      const { code } = new errors.ClaimUncertain(id, error)
-      void this.#tell(id, { outcome: 'failed', message: `Nothing was done: ${code}.` }, cancelMs).catch(() => {})
-      throw new errors.ClaimUncertain(id, error)
+      const uncertain = new errors.ClaimUncertain(id, error)
+      const body = { outcome: 'failed', message: `${notDone}: ${uncertain.code}.` }
+      void this.#tell(id, body, cancelMs).catch(() => {})
+      throw uncertain
     }
     return { request, details: details as Frozen<D>, report }
   }
@@ -216,11 +228,18 @@ export class Holdpoint extends Operator {
     return (await this.call<DecidedConfirmation>('POST', `${pathOf(id)}/cancel`, { body, signal })).body
   }
 
-  /** Tries again, for as long as another try may go better, until the time is over. */
-  async #persist<T>(attempt: () => Promise<T>, until: number, signal?: AbortSignal, isIdle = () => false): Promise<T> {
+  /** Tries again, for as long as another try may go better, until the time is over. Each is told how long it may take. */
+  async #persist<T>(
+    attempt: (timeoutMs: number) => Promise<T>,
+    until: number,
+    signal?: AbortSignal,
+    isIdle = () => false,
+  ): Promise<T> {
     for (let count = 0; ; count++) {
       try {
-        return await attempt()
+        return await attempt(
+          Math.min(this.#options.timeoutMs ?? usualTimeoutMs, Math.max(minTimeoutMs, until - clock())),
+        )
       } catch (error) {
         if (!mayPass(error)) throw error
         const left = until - clock()
@@ -237,7 +256,7 @@ export class Holdpoint extends Operator {
     known: ApprovalRequest | null,
     { until, signal, isLast }: Abortable & { until: number | null; isLast: boolean },
   ): Promise<Confirmation> {
-    const { holdSeconds = usualHoldSeconds, timeoutMs = 30_000 } = this.#options
+    const { holdSeconds = usualHoldSeconds } = this.#options
     let expiresAt = known?.expiresAt ?? Date.now() + usualTimeoutSeconds * 1000
     for (let count = 0; ; count++) {
       const began = clock()
@@ -245,7 +264,7 @@ export class Holdpoint extends Operator {
       const away = until ?? began + Math.max(0, expiresAt - Date.now()) + graceMs
       const left = isLast ? Math.floor((away - began) / 1000) : holdSeconds
       const seconds = Math.max(0, Math.min(holdSeconds, left))
-      const get = async () => {
+      const get = async (timeoutMs: number) => {
         const call = { query: { wait: seconds }, signal, timeoutMs: seconds * 1000 + timeoutMs }
         const { body } = await this.call<Confirmation>('GET', pathOf(id), call)
         if (asObject(body).id !== id) throw this.#odd('a question')
@@ -307,10 +326,10 @@ export class Holdpoint extends Operator {
   /** What was on its way when it was aborted. */
   async #withdrawPosted(
     posted: Promise<{ id: string }>,
-    post: () => Promise<{ id: string }>,
+    post: (timeoutMs?: number) => Promise<{ id: string }>,
     mayExist: () => boolean,
   ): Promise<void> {
-    const held = await posted.catch(() => (mayExist() ? post() : null))
+    const held = await posted.catch(() => (mayExist() ? post(cancelMs) : null))
     if (held !== null) await this.#withdraw(held.id)
   }
 

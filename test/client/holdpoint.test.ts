@@ -307,6 +307,31 @@ t.test('a claim whose answer is lost is repeated with its key, and counts once',
   t.same(await typesOf(serving), ['submitted', 'approved', 'claimed', 'reported'])
 })
 
+t.test('an act that is aborted while it is claimed is not done, and the record says so', async (t) => {
+  const serving = await serve(t)
+  const abort = new AbortController()
+  const agent = await between(t, serving, (path, answer) => {
+    if (path.endsWith('/claim')) abort.abort()
+    return answer
+  })
+  const running = agent.run({ ...ask, signal: abort.signal }, () => t.fail()).catch((error: unknown) => error)
+  await decideAll(serving, 'approve')
+  t.match(await running, { code: 'aborted' })
+  await until(async () => (await typesOf(serving)).includes('reported'))
+  const { body } = await serving.call('GET', '/audit')
+  t.match(body.entries[0], { execution: 'failed', report_message: 'Nothing was done: aborted.' })
+})
+
+t.test('a service that takes everything and answers nothing is left at the deadline', async (t) => {
+  const server = await play(t, () => {})
+  const agent = new Holdpoint({ url: server.url, key: null })
+  t.teardown(() => agent.close())
+  await t.rejects(
+    agent.run({ ...ask, deadlineMs: 100 }, () => t.fail()),
+    { code: 'unreachable' },
+  )
+})
+
 t.test('an answer to a claim that is not about it is none', async (t) => {
   const wrong: Record<string, (answer: any) => unknown> = {
     'another confirmation': (answer) => ({ ...answer, id: 'other' }),
@@ -465,6 +490,8 @@ t.test('each error has one sentence for a model, which invites no other try and 
     'rate_limited',
     'suspended',
   ] as const
+  const again = new errors.ClaimRefused({ id: '1', reason: 'already_claimed', message: 'x' })
+  t.match(again.toModel(), /not done a second time: do not try again/)
   for (const code of [...outcomes, 'unreachable'] as const) {
     const error = await fake({ outcome: code, by: 'bob', reason: 'line\nbreak\u202e' }).catch((error: unknown) => error)
     t.ok(error instanceof errors.HoldpointError)
