@@ -83,6 +83,31 @@ const ids: string[] = parseSessionKey(key)!.ids
 console.log(key, ids.length, isShared(source, { groupSessionsPerUser: false }))
 `
 
+/** What somebody's agent is made of. */
+const agent = `import { type ApprovalRequest, Denied, Holdpoint, HoldpointError } from 'holdpoint/client'
+import { guardTools } from 'holdpoint/client/ai-sdk'
+import { guardTools as guardHooks } from 'holdpoint/client/claude-agent-sdk'
+import { guardTools as guardCalls } from 'holdpoint/client/langchain'
+import { guardTool } from 'holdpoint/client/openai-agents'
+const holdpoint = Holdpoint.fake({ answer: ({ details }) => (details.order === 1 ? 'approved' : 'denied') })
+interface Refund { order: number; to: { name: string } }
+const refund = holdpoint.guard('refund', ({ order, to }: Refund) => [order, to.name] as const, {
+  describe: ({ to }) => to.name,
+})
+const [order, name]: readonly [number, string] = await refund({ order: 1, to: { name: 'bob' } }, { idempotencyKey: 'a' })
+const error: unknown = await refund({ order: 2, to: { name: 'bob' } }).catch((error: unknown) => error)
+const code: string = error instanceof HoldpointError ? error.code : ''
+const by: string = error instanceof Denied ? error.by : ''
+const asked: ApprovalRequest<Refund> = await holdpoint.request({ action: 'refund', description: 'x', details: { order: 3, to: { name: '' } } })
+// @ts-expect-error what was approved cannot be changed
+holdpoint.act(asked, (details) => { details.to.name = 'mallory' }).catch(() => {})
+// @ts-expect-error an argument that the function does not have
+refund({ ordr: 1, to: { name: 'bob' } }).catch(() => {})
+const tools = guardTools(holdpoint, { a: { execute: () => 1 } })
+const one = guardTool(holdpoint, { name: 'a', execute: () => 1 })
+console.log(order, name, code, by, asked.details.to.name.length, Object.keys(guardHooks(holdpoint)).length, typeof guardCalls(holdpoint), typeof tools.a.execute, one.name)
+`
+
 /** A program of somebody else's: it finds the types, compiles and runs. */
 async function importIt(t: Test, home: string): Promise<void> {
   const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: home })
@@ -91,6 +116,20 @@ async function importIt(t: Test, home: string): Promise<void> {
   const flags = ['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--strict']
   await node(join(root, 'node_modules/typescript/bin/tsc'), ...flags, 'program.mts')
   t.equal((await node('program.mjs')).stdout, 'agent:main:telegram:group:-1001:8 2 true\n')
+  writeFileSync(join(home, 'agent.mts'), agent)
+  for (const flags of ['--module node16', '--module preserve --moduleResolution bundler']) {
+    const compile = [
+      ...flags.split(' '),
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--strict',
+      '--exactOptionalPropertyTypes',
+    ]
+    await node(join(root, 'node_modules/typescript/bin/tsc'), ...compile, 'agent.mts')
+  }
+  t.equal((await node('agent.mjs')).stdout, '1 bob denied fake 0 3 function function a\n')
   for (const name of ['package.json', 'openapi.yaml', 'policy.schema.json']) {
     const { stdout } = await node('-p', `require.resolve('holdpoint/${name}')`)
     t.ok(existsSync(stdout.trim()), `${name} can be found`)
