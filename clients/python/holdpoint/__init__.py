@@ -28,11 +28,11 @@ import ssl
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, NoReturn, ParamSpec, TypedDict, TypeVar, Union, cast
+from typing import Any, Literal, NoReturn, ParamSpec, TypedDict, TypeVar, Union, cast, get_args
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 __all__ = [
@@ -194,11 +194,9 @@ def _sentence(text: str) -> str:
 class _WithReason(HoldpointError):
     _verb = "ended"
 
-    def __init__(
-        self, *, action: str = "", id: str | None = None, by: str = "", reason: str | None = None, sentence: str = ""
-    ) -> None:
+    def __init__(self, *, action: str = "", id: str | None = None, by: str = "", reason: str | None = None) -> None:
         because = f", because: {reason}" if reason else ""
-        super().__init__(sentence or f"{by or 'Somebody'} {self._verb} {action or 'this'}{because}", action=action, id=id)
+        super().__init__(f"{by or 'Somebody'} {self._verb} {action or 'this'}{because}", action=action, id=id)
         self.by = by
         self.reason = reason
 
@@ -278,7 +276,8 @@ class Suspended(HoldpointError):
 
     def to_model(self) -> str:
         because = f", because: {self.reason}" if self.reason else ""
-        return f"{_sentence('This session was suspended' + because)} It was not done. Stop, and tell the person you work for."
+        why = _sentence(f"This session was suspended{because}")
+        return f"{why} It was not done. Stop, and tell the person you work for."
 
 
 class Unreachable(HoldpointError):
@@ -363,12 +362,9 @@ def _write(value: object, path: str, depth: int) -> str:
         if "__proto__" in named or (isinstance(inner := named.get("constructor"), dict) and "prototype" in inner):
             raise Invalid(f"{path}: the names '__proto__' and 'constructor.prototype' are refused")
         # As the RFC compares them: by UTF-16 units.
-        texts = [(key.encode("utf-16-be", "surrogatepass"), key) for key in named]
-        return (
-            "{"
-            + ",".join(f"{_write_text(key, path)}:{_write(named[key], f'{path}.{key}', depth + 1)}" for _, key in sorted(texts))
-            + "}"
-        )
+        names = sorted(named, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+        inside = (f"{_write_text(name, path)}:{_write(named[name], f'{path}.{name}', depth + 1)}" for name in names)
+        return f"{{{','.join(inside)}}}"
     hint = "; make it a list" if isinstance(value, (tuple, set, frozenset)) else ""
     raise Invalid(f"{path}: {_a(kind)} is no JSON value (dict, list, str, int, float, bool, None){hint}")
 
@@ -444,11 +440,11 @@ def _read(text: str | bytes) -> Details:
     value = json.loads(text, parse_int=number, parse_float=number, parse_constant=constant, object_pairs_hook=members)
     if not isinstance(value, dict):
         raise Invalid("details are a JSON object")
-    return value
+    return cast(Details, value)
 
 
 # What ECMAScript trims, which is not what str.strip does.
-_blank = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_blank = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def digest(
@@ -479,9 +475,9 @@ def _members(of: Mapping[str, object]) -> str:
 def _copy(value: Any) -> Any:
     """A value of its own, for whom it is given to. -0.0 is 0.0, as in the digest."""
     if type(value) is dict:
-        return {key: _copy(inner) for key, inner in value.items()}
+        return {key: _copy(inner) for key, inner in cast(Details, value).items()}
     if type(value) is list:
-        return [_copy(inner) for inner in value]
+        return [_copy(inner) for inner in cast(list[Any], value)]
     return 0.0 if type(value) is float and value == 0 else value
 
 
@@ -501,7 +497,7 @@ class Ask:
 
     action: str
     description: str
-    details: Details = field(default_factory=dict)
+    details: Details = field(default_factory=dict[str, Any])
     session_key: str = ""
     requester: str | None = None
     on_behalf_of: str | None = None
@@ -564,7 +560,8 @@ class Held:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Held:
         """What was stored."""
-        return cls(**{**stored, "ask": Ask(**stored["ask"])})
+        fields: dict[str, Any] = {**stored, "ask": Ask(**stored["ask"])}
+        return cls(**fields)
 
 
 # -- the wire ----------------------------------------------------------------------------------------------------------
@@ -634,7 +631,7 @@ class _Token:
             raise _Aborted
 
     @contextmanager
-    def holding(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+    def holding(self, connection: http.client.HTTPConnection) -> Generator[None, None, None]:
         with self._lock:
             self._connection = connection
         try:
@@ -666,14 +663,15 @@ class _Http:
 
     def __init__(self, url: str, key: str | None, context: ssl.SSLContext | None) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
+        is_http = parts.scheme in ("http", "https") and parts.hostname is not None
+        if not is_http or parts.query or parts.fragment or "@" in parts.netloc:
             raise Invalid("url: an address such as http://127.0.0.1:6000")
         if not re.fullmatch(r"[!-~]*", parts.path):
             raise Invalid("url: its path has characters that no address has")
         if key is not None and not re.fullmatch(r"[!-~]+", key):
             raise Invalid("key: one word of visible ASCII characters")
         self.url = url
-        self._host = parts.hostname
+        self._host = parts.hostname or ""
         self._port = parts.port
         self._prefix = parts.path.rstrip("/")
         self._key = key
@@ -691,7 +689,8 @@ class _Http:
         sent = False
         try:
             connection.connect()
-            all_headers = {"Accept": "application/json", "User-Agent": f"holdpoint-python/{__version__}", "Connection": "close"}
+            agent = f"holdpoint-python/{__version__}"
+            all_headers = {"Accept": "application/json", "User-Agent": agent, "Connection": "close"}
             if self._key is not None:
                 all_headers["Authorization"] = f"Bearer {self._key}"
             if body is not None:
@@ -737,17 +736,22 @@ class _Http:
             raise _Fault(f"it answers {response.status}, a redirect, and none is followed", sent=True, lasting=True)
         if len(raw) > _max_answer:
             raise _Fault("its answer is too long", sent=True, lasting=True)
-        try:
-            body = json.loads(raw) if raw else {}
-            if not isinstance(body, dict):
-                raise ValueError
-        except (ValueError, RecursionError):
+        body = _object_in(raw)
+        if body is None:
             # A proxy's page, or an answer that was cut.
-            if 400 <= response.status < 500 and response.status not in (408, 429):
-                body = {}
-            else:
-                raise _Fault(f"it answers {response.status} with what is no JSON object", sent=True) from None
-        return _Answer(response.status, body, _seconds(body.get("retry_after_seconds"), response.getheader("Retry-After")))
+            if not 400 <= response.status < 500 or response.status in (408, 429):
+                raise _Fault(f"it answers {response.status} with what is no JSON object", sent=True)
+            body = {}
+        retry_after = _seconds(body.get("retry_after_seconds"), response.getheader("Retry-After"))
+        return _Answer(response.status, body, retry_after)
+
+
+def _object_in(raw: bytes) -> Details | None:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return cast(Details, value) if isinstance(value, dict) else None
 
 
 def _say(error: Exception) -> str:
@@ -838,14 +842,16 @@ class Holdpoint:
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Wraps a function or coroutine, so that it runs only with arguments that were approved.
 
-        All arguments, defaults too, are the details, by name; `*args` is a list, `**kwargs` an object. They must be JSON.
+        All arguments, defaults too, are the details, by name: `*args` a list, `**kwargs` an object. They must be JSON.
         `self` and `cls` of methods, and what `leave_out` names, are handed on and not part of what is approved.
         `describe` is called with the details; the other functions with all arguments, also those left out.
         """
         return _decorator(
             lambda: self,
             action,
-            _Options(describe, tuple(leave_out), session_key, requester, on_behalf_of, timeout_seconds, idempotency_key),
+            _Options(
+                describe, tuple(leave_out), session_key, requester, on_behalf_of, timeout_seconds, idempotency_key
+            ),
         )
 
     def approval(self, ask: Ask) -> Approval:
@@ -888,7 +894,8 @@ class Holdpoint:
 
     def pending(self, *, action: str | None = None, session_key: str | None = None) -> list[Record]:
         """All that wait for an answer, the next deadline first."""
-        return list(self._pages("/confirm", "confirmations", {"status": "pending", "action": action, "session_key": session_key}))
+        filters = {"status": "pending", "action": action, "session_key": session_key}
+        return list(self._pages("/confirm", "confirmations", filters))
 
     def audit(self, limit: int = 50, **filters: str) -> list[Record]:
         """The last requests in their latest state, the newest first; with the filters of `GET /audit`."""
@@ -974,10 +981,8 @@ class Holdpoint:
             answer = self._persist(send, until, run.token, action=ask.action)
         except Refused as error:
             if error.code == "denied_before":
-                body = error.body
-                raise Denied(
-                    action=ask.action, id=body.get("id"), by=str(body.get("resolved_by") or ""), reason=body.get("reason")
-                ) from error
+                id, by, reason = (error.body.get(name) for name in ("id", "resolved_by", "reason"))
+                raise Denied(action=ask.action, id=id, by=by or "", reason=reason) from error
             raise
         body = answer.body
         try:
@@ -1012,7 +1017,7 @@ class Holdpoint:
 
         while True:
             # A little longer than its deadline, at which the service says that it is expired.
-            end = max(until + _call_seconds if self._retry_seconds is None else 0.0, time.monotonic() + (self._retry_seconds or 0))
+            end = until + _call_seconds if self._retry_seconds is None else time.monotonic() + self._retry_seconds
             answer = self._persist(look, end, token, action=action, id=id)
             if answer.body.get("id") != id or "status" not in answer.body:
                 raise Unreachable(f"What answers at {self._wire.url} is not Holdpoint.", action=action, id=id)
@@ -1119,7 +1124,8 @@ class Holdpoint:
             try:
                 answer = send()
             except _Fault as fault:
-                failure = Unreachable(f"Holdpoint at {self._wire.url} cannot be reached: {fault}.", action=action, id=id)
+                sentence = f"Holdpoint at {self._wire.url} cannot be reached: {fault}."
+                failure = Unreachable(sentence, action=action, id=id)
                 if fault.lasting:
                     raise failure from fault
             else:
@@ -1147,7 +1153,8 @@ class Holdpoint:
 
     def _ask(self, method: str, path: str, body: Details | None = None, *, id: str | None = None) -> Details:
         text = None if body is None else _members(body)
-        return self._persist(lambda: self._wire.call(method, path, text), self._end_of(_verb_seconds), _Token(), id=id).body
+        until = self._end_of(_verb_seconds)
+        return self._persist(lambda: self._wire.call(method, path, text), until, _Token(), id=id).body
 
     def _pages(self, path: str, name: str, filters: Mapping[str, str | None]) -> Iterator[Record]:
         given = {key: value for key, value in filters.items() if value is not None}
@@ -1184,7 +1191,9 @@ class Holdpoint:
                     return {name: record[name] for name in Decision.__annotations__ if name in record}  # type: ignore
             raise
 
-    def _follow(self, id: str | None, after: int | None, filters: Mapping[str, str], token: _Token) -> Iterator[Event]:
+    def _follow(
+        self, id: str | None, after: int | None, filters: Mapping[str, str], token: _Token
+    ) -> Generator[Event, None, None]:
         if not isinstance(self._wire, _Http):
             raise Refused("A fake has no events to follow", code="no_such_route", status=404)
         wire = self._wire
@@ -1231,7 +1240,7 @@ class Holdpoint:
 
 
 def _read_stream(response: http.client.HTTPResponse) -> Iterator[tuple[str | None, str | None]]:
-    """The id and the data of each message, once it is complete; nothing of one that was cut, and no data for a comment."""
+    """The id and the data of each message that is complete; no data for a comment."""
     number: str | None = None
     data: list[str] = []
     while line := response.readline(_max_answer):
@@ -1261,7 +1270,7 @@ def _backoff(tries: int) -> float:
 
 
 def _checked(id: str) -> str:
-    if not isinstance(id, str) or not _id_form.fullmatch(id):
+    if not _id_form.fullmatch(id):
         raise Invalid("id: letters, digits and hyphens")
     return id
 
@@ -1287,7 +1296,8 @@ def _approved(record: Record, action: str) -> Record:
         raise Cancelled(action=action, id=id, by=by, reason=record.get("reason"))
     if status == "expired":
         raise Expired(f"Nobody answered the request for {action or 'this'} in time", action=action, id=id)
-    raise Refused(f"The service knows a state that this client does not: {status}", code="unknown_status", action=action, id=id)
+    sentence = f"The service knows a state that this client does not: {status}"
+    raise Refused(sentence, code="unknown_status", action=action, id=id)
 
 
 # -- the scope ---------------------------------------------------------------------------------------------------------
@@ -1338,9 +1348,9 @@ class Approval:
         if self._run is not None:
             raise RuntimeError("an approval is good for one act: make another")
         # A copy of its own, which nobody else can change until the claim.
-        self._run = run = _Run(Ask(**vars(self._ask)), _Token())
+        self._run = run = _Run(replace(self._ask), _Token())
         if self._held is not None:
-            self._held = Held(**{**vars(self._held), "ask": run.ask})
+            self._held = replace(self._held, ask=run.ask)
         return run
 
     def __enter__(self) -> Approval:
@@ -1549,24 +1559,21 @@ class AsyncHoldpoint:
 
 # -- for tests ---------------------------------------------------------------------------------------------------------
 
-FakeAnswer = Union[
-    Literal[
-        "approved",
-        "auto_approved",
-        "pending",
-        "denied",
-        "expired",
-        "cancelled",
-        "claim_refused",
-        "claim_uncertain",
-        "rate_limited",
-        "suspended",
-        "unreachable",
-    ],
-    tuple[Literal["denied"], str],
+_Named = Literal[
+    "approved",
+    "auto_approved",
+    "pending",
+    "denied",
+    "expired",
+    "cancelled",
+    "claim_refused",
+    "claim_uncertain",
+    "rate_limited",
+    "suspended",
+    "unreachable",
 ]
+FakeAnswer = Union[_Named, tuple[Literal["denied"], str]]
 FakeAnswers = Union[FakeAnswer, Mapping[str, FakeAnswer], Callable[[Ask], FakeAnswer]]
-_fake_answers = FakeAnswer.__args__[0].__args__  # type: ignore[attr-defined]
 
 
 class _FakeService:
@@ -1575,9 +1582,7 @@ class _FakeService:
     url = "a fake"
 
     def __init__(self, answers: FakeAnswers) -> None:
-        self._answers = answers
-        for one in answers.values() if isinstance(answers, Mapping) else [] if callable(answers) else [answers]:
-            _named(one)
+        self._answer = _answering(answers)
         self._changed = threading.Condition()
         self._records: dict[str, Details] = {}
         self._named: dict[str, str] = {}
@@ -1602,14 +1607,15 @@ class _FakeService:
             match [method, *parts.path.strip("/").split("/")]:
                 case ["POST", "confirm"]:
                     return self._submit(fields, key)
-                case ["GET", "confirm" | "audit" as list]:
+                case ["GET", "confirm" | "audit" as listing]:
                     status, action = query.get("status"), query.get("action")
                     found = [
                         _copy(one)
                         for one in reversed(self._records.values())
                         if status in (None, one["status"]) and action in (None, one["action"])
                     ]
-                    return _Answer(200, {"confirmations" if list == "confirm" else "entries": found, "next_cursor": None})
+                    name = "confirmations" if listing == "confirm" else "entries"
+                    return _Answer(200, {name: found, "next_cursor": None})
                 case ["GET", "confirm" | "short-ids" as by, id]:
                     ids = [one for one in self._records if (one == id if by == "confirm" else one.endswith(id))]
                     if len(ids) != 1:
@@ -1621,29 +1627,31 @@ class _FakeService:
                     if verb == "claim":
                         return self._claim(record, fields, key)
                     if verb == "report":
-                        record.update(execution=fields["outcome"], outcome=fields["outcome"], report_message=fields.get("message"))
+                        outcome, message = fields["outcome"], fields.get("message")
+                        record.update(execution=outcome, outcome=outcome, report_message=message)
                         return _Answer(200, _copy(record))
                     if record["status"] != "pending":
-                        return _refusal(409, "already_resolved", f"It is {record['status']}.", status=record["status"])
+                        return _refusal(409, "already_resolved", f"It is {record['status']}.")
                     by = fields.get("approver") or fields.get("denier") or fields.get("cancelled_by") or "api"
                     ends = {"approve": "approved", "deny": "denied", "cancel": "cancelled"}[verb]
                     self._resolve(record, ends, by, fields.get("reason"))
-                    return _Answer(200, {name: record[name] for name in Decision.__annotations__ if record.get(name) is not None})
+                    return _Answer(200, {name: record.get(name) for name in Decision.__annotations__})
+                case _:
+                    pass
         return _refusal(404, "not_found", "There is nothing there.")
 
     def _submit(self, fields: Details, key: str | None) -> _Answer:
         if key in self._keys:
             return _Answer(202, self._held(self._records[self._keys[key]]))
         ask = Ask(**fields)
-        answers = self._answers
-        answer = answers(ask) if callable(answers) else answers.get(ask.action, "denied") if isinstance(answers, Mapping) else answers
+        answer = self._answer(ask)
         named = _named(answer)
         if named == "unreachable":
             raise _Fault("a fake was told so", sent=False, lasting=True)
         if named == "rate_limited":
             return _Answer(429, _refusal(429, named, "This action had its confirmations for now.").body, 3600)
         if named == "suspended":
-            return _refusal(423, "session_suspended", "This session was suspended.", reason=None)
+            return _refusal(423, "session_suspended", "This session was suspended.")
         now = time.time()
         requester = ask.requester or "agent"
         timeout = ask.timeout_seconds or _usual_seconds
@@ -1682,7 +1690,8 @@ class _FakeService:
         ends = "approved" if named.startswith("claim") else named
         if ends != "pending":
             reason = answer[1] if isinstance(answer, tuple) else None
-            self._resolve(record, ends, {"expired": "system:timeout", "auto_approved": "whitelist:fake"}.get(ends, "fake"), reason)
+            by = {"expired": "system:timeout", "auto_approved": "whitelist:fake"}.get(ends, "fake")
+            self._resolve(record, ends, by, reason)
         return _Answer(200, _copy(record)) if named == "auto_approved" else _Answer(202, held)
 
     def _held(self, record: Details) -> Details:
@@ -1720,15 +1729,28 @@ class _FakeService:
         return _Answer(200, _copy(record))
 
 
+def _answering(answers: FakeAnswers) -> Callable[[Ask], FakeAnswer]:
+    if isinstance(answers, (str, tuple)):
+        one = cast(FakeAnswer, answers)
+        _named(one)
+        return lambda _: one
+    if callable(answers):
+        return answers
+    by_action = dict(answers)
+    for one in by_action.values():
+        _named(one)
+    return lambda ask: by_action.get(ask.action, "denied")
+
+
 def _named(answer: FakeAnswer) -> str:
-    name = answer[0] if isinstance(answer, tuple) else answer
-    if name not in _fake_answers or (isinstance(answer, tuple) and name != "denied"):
-        raise ValueError(f"a fake answers {', '.join(_fake_answers)} or ('denied', reason), not {answer!r}")
+    name, known = answer[0] if isinstance(answer, tuple) else answer, get_args(_Named)
+    if name not in known or (isinstance(answer, tuple) and name != "denied"):
+        raise ValueError(f"a fake answers {', '.join(known)} or ('denied', reason), not {answer!r}")
     return name
 
 
-def _refusal(status: int, code: str, sentence: str, **more: object) -> _Answer:
-    return _Answer(status, {"code": code, "error": sentence, **more})
+def _refusal(status: int, code: str, sentence: str) -> _Answer:
+    return _Answer(status, {"code": code, "error": sentence})
 
 
 # -- the decorator -----------------------------------------------------------------------------------------------------
@@ -1763,7 +1785,9 @@ def _plain(result: R) -> R:
     return result
 
 
-def _decorator(client: Callable[[], Holdpoint], action: str, options: _Options) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _decorator(
+    client: Callable[[], Holdpoint], action: str, options: _Options
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     if type(action) is not str or action.strip(_blank) == "":
         raise TypeError('say which action it is: @require_approval("send_mail")')
 
@@ -1792,8 +1816,9 @@ def _binder(
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Ask, Callable[[Details], R]]]:
     """From arguments to what is asked for, and to the call with what was approved."""
     name = getattr(fn, "__name__", action)
-    if isinstance(fn, (staticmethod, classmethod)):
-        raise TypeError(f"{name}: put @require_approval below @{type(fn).__name__}")
+    above = type(cast(object, fn))
+    if above in (staticmethod, classmethod):
+        raise TypeError(f"{name}: put @require_approval below @{above.__name__}")
     if inspect.isclass(fn) or not callable(fn):
         raise TypeError(f"{name}: @require_approval is for functions and coroutines")
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
@@ -1845,7 +1870,8 @@ def _binder(
             for parameter in parameters:
                 if parameter.name not in handed_on:
                     value = approved[parameter.name]
-                    bound.arguments[parameter.name] = tuple(value) if parameter.kind is parameter.VAR_POSITIONAL else value
+                    is_rest = parameter.kind is parameter.VAR_POSITIONAL
+                    bound.arguments[parameter.name] = tuple(value) if is_rest else value
             return fn(*bound.args, **bound.kwargs)
 
         return ask, call
@@ -1867,7 +1893,7 @@ def _client() -> Holdpoint:
 
 
 @contextmanager
-def use(client: Holdpoint) -> Iterator[Holdpoint]:
+def use(client: Holdpoint) -> Generator[Holdpoint, None, None]:
     """Until its end, the module's `require_approval` asks by this client: `with use(Holdpoint.fake("denied")): ...`."""
     global _default
     with _default_lock:
@@ -1891,5 +1917,8 @@ def require_approval(
     idempotency_key: Callable[[Details], str | None] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """As `Holdpoint.require_approval`, by a client from HOLDPOINT_URL and HOLDPOINT_KEY, or the one given to `use`."""
-    options = _Options(describe, tuple(leave_out), session_key, requester, on_behalf_of, timeout_seconds, idempotency_key)
-    return _decorator(_client, action, options)
+    return _decorator(
+        _client,
+        action,
+        _Options(describe, tuple(leave_out), session_key, requester, on_behalf_of, timeout_seconds, idempotency_key),
+    )
