@@ -664,10 +664,8 @@ class _Http:
     def __init__(self, url: str, key: str | None, context: ssl.SSLContext | None) -> None:
         parts = urlsplit(url)
         is_http = parts.scheme in ("http", "https") and parts.hostname is not None
-        if not is_http or parts.query or parts.fragment or "@" in parts.netloc:
+        if not re.fullmatch("[!-~]+", url) or not is_http or parts.query or parts.fragment or "@" in parts.netloc:
             raise Invalid("url: an address such as http://127.0.0.1:6000")
-        if not re.fullmatch(r"[!-~]*", parts.path):
-            raise Invalid("url: its path has characters that no address has")
         if key is not None and not re.fullmatch(r"[!-~]+", key):
             raise Invalid("key: one word of visible ASCII characters")
         self.url = url
@@ -956,7 +954,7 @@ class Holdpoint:
             raise
         except HoldpointError:
             # Nobody is to decide what nobody waits for; but whoever waits here need not wait long for that.
-            self._withdraw(run, seconds=1)
+            self._withdraw(run, seconds=1.0 if self._retry_seconds is None else min(1.0, self._retry_seconds))
             raise
         except BaseException:
             self._withdraw(run)
