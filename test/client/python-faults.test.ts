@@ -40,7 +40,7 @@ t.test(`${rounds} rounds over ${kills} kills: at most once, and only what was ap
   const proxy = await startFaultyProxy(t, port, () => (random.next() < 0.25 ? random.pick(chosen) : null))
   const told: Round[] = []
   let isOver = false
-  const finished = runRounds(t, proxy.port, async (round) => void told.push(round)).finally(() => (isOver = true))
+  const finished = runRounds(t, proxy.port, (round) => told.push(round)).finally(() => (isOver = true))
   const people = decide(
     () => program,
     () => isOver,
@@ -125,7 +125,7 @@ async function moment(isThere: () => boolean): Promise<void> {
   while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-async function runRounds(t: Test, port: number, tell: (round: Round) => void): Promise<void> {
+async function runRounds(t: Test, port: number, tell: (round: Round) => unknown): Promise<void> {
   const client = join(root, 'clients/python')
   const args = ['-m', 'tests.faults', `http://127.0.0.1:${port}`, String(rounds), String(threads)]
   const env = { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1' }

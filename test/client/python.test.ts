@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { digestOf } from '../../src/core/digest.js'
+import { readDocument } from '../docs/markdown.js'
 import { root, start } from '../e2e/program.js'
 import { needs } from '../needs.js'
 import { certificate, key as certificateKey } from '../notify/certificate.js'
@@ -35,6 +36,12 @@ t.test('its tests pass, without a service', async (t) => {
   const alone = names.filter((name) => name !== 'test_service.py')
   t.ok(alone.length > 2)
   await Promise.all(alone.map((name) => passes(t, name.replace(/\.py$/, ''), { HOLDPOINT_TEST_CERTIFICATE: file })))
+})
+
+t.test('the quick start is five lines at most', async (t) => {
+  const quickStart = /```python\n([^]*?)```/.exec(readDocument('docs/python.md').text)![1]!
+  t.match(quickStart, /^@require_approval\(/m)
+  t.ok(quickStart.split('\n').filter((line) => line.trim() !== '').length <= 5)
 })
 
 const rules = `

@@ -1534,9 +1534,7 @@ class AsyncHoldpoint:
     ) -> Decision:
         """Approves a request, by its whole id."""
         return await _in_thread(
-            lambda: self._client.approve(
-                id, by=by, reason=reason, remember=remember, typed_action=typed_action
-            )
+            lambda: self._client.approve(id, by=by, reason=reason, remember=remember, typed_action=typed_action)
         )
 
     async def deny(self, id: str, *, by: str | None = None, reason: str | None = None) -> Decision:

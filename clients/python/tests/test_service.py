@@ -1,5 +1,5 @@
-# Against the started service: HOLDPOINT_TEST_OPEN is the address of one without keys, HOLDPOINT_TEST_KEYS of one with keys
-# for HOLDPOINT_TEST_AGENT, _OTHER (an agent too) and _OPERATOR. Both have the rules of test/client/python.test.ts.
+# Against the started service: HOLDPOINT_TEST_OPEN is the address of one without keys, HOLDPOINT_TEST_KEYS of one with
+# keys for HOLDPOINT_TEST_AGENT, _OTHER (an agent too) and _OPERATOR, and the rules of test/client/python.test.ts.
 import asyncio
 import json
 import os
@@ -47,7 +47,12 @@ def decide() -> None:
 class Keys(unittest.TestCase):
     def run_one(self, action: str, **options: Any) -> "tuple[Any, list[Any]]":
         ran: list[Any] = []
-        details = {"wish": options.pop("wish", "approve"), "n": 1e16, "text": "\u20ac \U0001f600 \0 \u2028", "list": [True, None]}
+        details = {
+            "wish": options.pop("wish", "approve"),
+            "n": 1e16,
+            "text": "\u20ac \U0001f600 \0 \u2028",
+            "list": [True, None],
+        }
         ask = Ask(action, "Do it", details, **options)
         try:
             agent().run(ask, ran.append)
@@ -65,7 +70,9 @@ class Keys(unittest.TestCase):
 
         self.assertEqual(send("ann"), "sent to ann")
         (record,) = operator().audit(1, action="send_mail")
-        self.assertEqual((record["execution"], record["description"], record["reason"]), ("succeeded", "Mail ann", "go"))
+        self.assertEqual(
+            (record["execution"], record["description"], record["reason"]), ("succeeded", "Mail ann", "go")
+        )
         self.assertEqual((record["requester"], record["resolved_by"]), ("mail-bot", "alice"))
 
     def test_a_coroutine_too(self) -> None:
@@ -110,10 +117,14 @@ class Keys(unittest.TestCase):
         self.assertEqual((record["status"], record["execution"]), ("auto_approved", "succeeded"))
 
     def test_a_high_risk_action_wants_its_digest_and_gets_it(self) -> None:
-        error, _ = self.run_one("publish_package", requester="somebody else", on_behalf_of=" eve\ufeff", session_key="s:1")
+        error, _ = self.run_one(
+            "publish_package", requester="somebody else", on_behalf_of=" eve\ufeff", session_key="s:1"
+        )
         self.assertIsNone(error)
         (record,) = operator().audit(1, action="publish_package")
-        found = [record[name] for name in ("digest_required", "requester", "requested_as", "on_behalf_of", "session_key")]
+        found = [
+            record[name] for name in ("digest_required", "requester", "requested_as", "on_behalf_of", "session_key")
+        ]
         self.assertEqual(found, [True, "mail-bot", "somebody else", "eve", "s:1"])
 
     def test_a_suspended_session_takes_nothing_and_claims_nothing(self) -> None:

@@ -29,7 +29,13 @@ def always(verb: str, fate: "str | bytes") -> Fate:
 class Lost(unittest.TestCase):
     def test_whatever_is_lost_once_it_runs_once_and_is_asked_for_once(self) -> None:
         for verb in ("submit", "wait", "claim", "report"):
-            for fate in ("before", "after", "cut", problem(503, "contended"), problem(429, "flood_limited", retry_after_seconds=0)):
+            for fate in (
+                "before",
+                "after",
+                "cut",
+                problem(503, "contended"),
+                problem(429, "flood_limited", retry_after_seconds=0),
+            ):
                 with self.subTest(verb, fate=fate), Played(fate=nth(verb, fate)) as played:
                     ran: list[Any] = []
                     Holdpoint(played.url).run(ask, ran.append)
@@ -65,7 +71,9 @@ class Lost(unittest.TestCase):
             with self.subTest(fate=fate), Played(fate=always("claim", fate)) as played:
                 with self.assertRaises(holdpoint.ClaimUncertain) as caught:
                     Holdpoint(played.url, retry_seconds=0.2).run(ask, lambda _: self.fail("it ran"))
-                self.assertEqual((caught.exception.code, caught.exception.id), ("claim_uncertain", played.records()[0]["id"]))
+                self.assertEqual(
+                    (caught.exception.code, caught.exception.id), ("claim_uncertain", played.records()[0]["id"])
+                )
                 self.assertGreater(len(played.keys("claim")), 1)
                 self.assertEqual(len({*played.keys("claim")}), 1)
 
@@ -85,7 +93,9 @@ class Lost(unittest.TestCase):
 
         def almost(**changed: Any) -> Any:
             def fate(verb: str, _: int) -> "bytes | None":
-                return http(200, {**played.records()[0], "execution": "claimed", **changed}) if verb == "claim" else None
+                return (
+                    http(200, {**played.records()[0], "execution": "claimed", **changed}) if verb == "claim" else None
+                )
 
             return fate
 
@@ -96,7 +106,13 @@ class Lost(unittest.TestCase):
                     Holdpoint(played.url, retry_seconds=0).run(ask, lambda _: self.fail("it ran"))
 
     def test_a_report_that_fails_hides_neither_the_result_nor_the_exception(self) -> None:
-        for fate in ("before", problem(409, "already_reported"), problem(401, "unauthorized"), http(200, "<html>"), http(500, "")):
+        for fate in (
+            "before",
+            problem(409, "already_reported"),
+            problem(401, "unauthorized"),
+            http(200, "<html>"),
+            http(500, ""),
+        ):
             with self.subTest(fate=fate), Played(fate=always("report", fate)) as played:
                 client = Holdpoint(played.url, retry_seconds=0.1)
                 with self.assertLogs("holdpoint", logging.WARNING) as logged:
@@ -137,7 +153,9 @@ class Refusals(unittest.TestCase):
     def test_what_was_denied_before_is_denied(self) -> None:
         before = problem(409, "denied_before", id="1-2", resolved_by="ann", reason="no", retry_after_seconds=100)
         error, verbs = self.end(always("submit", before))
-        self.assertEqual((error.code, error.by, error.reason, error.id, verbs), ("denied", "ann", "no", "1-2", ["submit"]))
+        self.assertEqual(
+            (error.code, error.by, error.reason, error.id, verbs), ("denied", "ann", "no", "1-2", ["submit"])
+        )
 
     def test_a_limit_that_lasts_is_not_waited_for(self) -> None:
         error, verbs = self.end(always("submit", problem(429, "rate_limited", retry_after_seconds=3600)))
@@ -161,12 +179,21 @@ class Refusals(unittest.TestCase):
             self.assertEqual(verbs, ["submit", "wait", "claim"])
 
     def test_until_the_deadline_and_then_it_is_unreachable(self) -> None:
-        for fate in ("before", "cut", problem(503, "storage_unavailable"), http(200, "<html>"), http(200, {}), http(200, "[]")):
+        for fate in (
+            "before",
+            "cut",
+            problem(503, "storage_unavailable"),
+            http(200, "<html>"),
+            http(200, {}),
+            http(200, "[]"),
+        ):
             with self.subTest(fate=fate):
                 error, _ = self.end(always("submit", fate), 0.1)
                 self.assertEqual(error.code, "unreachable")
         error, verbs = self.end(always("wait", "before"), 0.1)
-        self.assertEqual((error.code, verbs[-1]), ("unreachable", "cancel"), "nobody is to decide what nobody waits for")
+        self.assertEqual(
+            (error.code, verbs[-1]), ("unreachable", "cancel"), "nobody is to decide what nobody waits for"
+        )
 
 
 class Places(unittest.TestCase):
@@ -277,7 +304,9 @@ def stream(*messages: str) -> bytes:
 class Streams(unittest.TestCase):
     def test_a_stream_that_breaks_off_goes_on_behind_its_last_event(self) -> None:
         parts = [
-            stream("retry: 1000\n\n", 'id: 1\nevent: submitted\ndata: {"seq":1}\n\n', ": idle\n\n", 'id: 2\ndata: {"seq":'),
+            stream(
+                "retry: 1000\n\n", 'id: 1\nevent: submitted\ndata: {"seq":1}\n\n', ": idle\n\n", 'id: 2\ndata: {"seq":'
+            ),
             problem(503, "shutting_down"),
             stream('id: 2\ndata: {"seq":2}\n\n'),
             b"HTTP/1.1 204 No Content\r\n\r\n",
