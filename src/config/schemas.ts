@@ -76,7 +76,7 @@ export const schemas = {
   logLevel: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
   notifyTimeout: whole(1, 120),
   notify: listOf(problemWithTarget),
-  notifyRate: whole(1, 1000),
+  notifyRate: whole(0, 1000),
   telegramBotToken: text,
   telegramHomeChannel: text,
   telegramAllowedUsers: allowedUsers('telegram', '1 to 32 digits each'),

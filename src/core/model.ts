@@ -310,8 +310,8 @@ export interface MessageRef {
 
 /**
  * The notice itself, to those who are told first or, while nobody answers, later; a reminder of it; or a card that somebody
- * asked for, once each: `asked:show:NAME`, and with the question
- * whether they mean it `asked:approve:ID:NAME`, the id percent-encoded.
+ * asked for, once each: `asked:show:NAME`, and with the question whether they mean it `asked:approve:ID:NAME`, the id
+ * percent-encoded; or the question why they denied, `asked:why:ID:OCCASION` with that of the message that they pressed.
  */
 export type Occasion = 'notice' | 'escalation' | 'reminder' | 'last_reminder' | `asked:${string}`
 

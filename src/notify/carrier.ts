@@ -7,6 +7,7 @@ import {
   type Delivery,
   type DeliveryKey,
   isAlarm,
+  type MessageRef,
   type Occasion,
   type Resolved,
   type Subject,
@@ -18,6 +19,7 @@ import type { DeliveryResult } from './delivery.js'
 import type { Asking, MakeCard } from './cards.js'
 import type { Chat, SendOutcome } from './chat.js'
 import { afterNotice, isAsked, isMoot, isWorthWaiting } from './notices.js'
+import { whyIn, whyText } from './why.js'
 
 export interface Carrier {
   name: ChannelName
@@ -61,6 +63,8 @@ export interface Cards {
   read(id: string): Promise<Confirmation | undefined>
   /** What somebody is called whom a chat knows by this id. */
   nameOf(chat: Chat, id: string): string
+  /** Which message this is; null: not known. */
+  messageOf(of: DeliveryKey): Promise<MessageRef | null>
 }
 
 /**
@@ -76,13 +80,18 @@ export function carryAll(chats: Chat[], cards: Cards): Carrier[] {
   return [...ofChats, carryToLog(order)]
 }
 
-function carryToChat(chat: Chat, order: ChannelName[], { makeCard, read, nameOf }: Cards): Carrier {
+function carryToChat(chat: Chat, order: ChannelName[], { makeCard, read, nameOf, messageOf }: Cards): Carrier {
   return {
     ...carryNotices(order),
     name: chat.name,
     isLoud: true,
     async prepare(subject, of) {
       if (isAlarm(subject)) return ({ stop }) => chat.sendAlarm(subject, stop)
+      const why = whyIn(of.occasion)
+      if (why !== null) {
+        const text = whyText(why.presser, await messageOf({ ...of, occasion: why.card }))
+        return ({ stop }) => chat.sendText(text, of.destination, messageName(of), stop)
+      }
       const asked = askingIn(of.occasion)
       const asking = asked === null ? null : { ...asked, by: nameOf(chat, asked.presser) }
       const card = await makeCard(chat, (await read(subject.id)) ?? subject, of, asking)

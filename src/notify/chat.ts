@@ -24,7 +24,12 @@ export function boundPause(ms: number): number {
 /** What the test of a chat finds: nobody is told anything by looking. */
 export type Probe =
   /** `as`: under which name, if it says so. */
-  | { state: 'reachable'; as: string | null }
+  | {
+      state: 'reachable'
+      as: string | null
+      /** What should be mended all the same, in a sentence. */
+      but?: string
+    }
   /** It answered, and said no; or what answered is no chat. `mend`: what to do about it, in a sentence. */
   | { state: 'refused'; error: string; mend: string }
   /** No answer, or not now. */

@@ -13,6 +13,8 @@ export interface TelegramSettings extends TelegramAccess {
   chat: string
   /** How presses and words come in: asked for, or sent to this URL with this secret; null: not at all. */
   hearing: 'polling' | Webhook | null
+  /** What our own webhook is or was; null: we never had one. */
+  ownWebhook: string | null
 }
 
 /** Of a message, in UTF-16 units, once its HTML is read. */
@@ -28,7 +30,7 @@ const dialect: Dialect = {
 const alarmShare: AlarmShare = { name: 200, reason: 1200, next: 1000 }
 
 export function createTelegram(settings: TelegramSettings): Chat {
-  const { hearing: how } = settings
+  const { hearing: how, ownWebhook } = settings
   const api = createTelegramApi(settings)
   /** A group that became a supergroup has another id since. */
   const moved = new Map<string, string>()
@@ -61,6 +63,9 @@ export function createTelegram(settings: TelegramSettings): Chat {
   const home: Home = {
     call: (method, body, stop) => callIn('', method, body, stop),
     isIt: (chat) => isSameChat(chat, chatOf('')),
+    isPrivate: () => isOfOne(chatOf('')),
+    moveTo: (chat) => void moved.set(settings.chat, chat),
+    movedTo: () => moved.get(settings.chat) ?? null,
   }
 
   return {
@@ -76,11 +81,15 @@ export function createTelegram(settings: TelegramSettings): Chat {
     sendText: (text, place, _name, stop) => send(renderText(text, chatOf(place)), place, stop),
     edit: (message, card, stop) => edit(message, renderCard(card), stop),
     editText: (message, text, stop) => edit(message, renderText(withoutReply(text), message.chat), stop),
-    probe: (stop) => probeTelegram(api, home, how, stop),
+    probe: (stop) => probeTelegram(api, home, { how, ownWebhook }, stop),
     hear:
       how === null
         ? null
-        : (ears) => hearTelegram({ api, home, how, botToken: settings.botToken, end: () => (isHeard = false) }, ears),
+        : (ears) =>
+            hearTelegram(
+              { api, home, how, ownWebhook, botToken: settings.botToken, end: () => (isHeard = false) },
+              ears,
+            ),
   }
 }
 
@@ -126,7 +135,7 @@ function sentAs(result: unknown): SendOutcome {
 function renderCard(card: Card): object {
   const lines = [
     bold(card.title),
-    ...card.notes.map(escapeHtml),
+    ...card.notes.map(ours),
     ...card.facts.map(renderFact),
     ...(card.details === null ? [] : renderBlock(card.details)),
     ...renderBlock(card.description),
@@ -138,7 +147,7 @@ function renderCard(card: Card): object {
 }
 
 function renderFact({ label, value, isTheirs }: Fact): string {
-  return `${escapeHtml(label)}: ${isTheirs ? code(value) : escapeHtml(value)}`
+  return `${escapeHtml(label)}: ${isTheirs ? code(value) : ours(value)}`
 }
 
 function renderBlock({ label, text }: Block): string[] {
@@ -174,7 +183,7 @@ function renderText({ lines, link, asksReply = false, asked, replyTo }: Text, ch
 }
 
 function renderPart(part: TextPart): string {
-  if ('ours' in part) return escapeHtml(part.ours)
+  if ('ours' in part) return ours(part.ours)
   return 'theirs' in part ? code(part.theirs) : bold(part.bold)
 }
 
@@ -225,6 +234,17 @@ function lengthOf(lines: string[]): number {
 
 function bold(text: string): string {
   return `<b>${escapeHtml(text)}</b>`
+}
+
+/** A word in which Telegram sees an address, a mention, a tag or a command. */
+const tappable = /[@#$/\\]|\.[^\s\d.,;?!()]{2,}|\d\.\d+\.\d/
+
+/** A sentence of ours in which a name may stand: words that could be tapped are code. */
+function ours(sentence: string): string {
+  return sentence
+    .split(/(\s+|[.,;:?!()]+(?=\s|$))/)
+    .map((word) => (tappable.test(word) ? code(word) : escapeHtml(word)))
+    .join('')
 }
 
 function code(text: string): string {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { settled, until } from '../support.js'
 import { locally } from '../actors.js'
-import { playChat, withChat } from './played-chat.js'
+import { playChat, type PlayedChat, said, withChat } from './played-chat.js'
 
 const text = (answer: any) => answer.text as string
 
@@ -59,6 +59,47 @@ t.test('denying is final at once; the reason comes by a reply, from the same per
   t.equal((await status(id)).reason, null, 'what was decided stands as it was')
   const { body } = await call('GET', `/audit/events?confirmation_id=${id}`)
   t.match(body.events.at(-1), { type: 'commented', actor: 'telegram:11', data: { comment: 'not before the audit' } })
+})
+
+const promptIn = (chat: PlayedChat) => chat.messages.find((one) => one.text?.asksReply === true)
+
+t.test(
+  'whoever is asked why can answer once that is sent, also after a restart, and before it is on disk',
+  async (t) => {
+    const chat = playChat()
+    // The chat takes nothing now, not even the question.
+    const first = await withChat(t, { chat })
+    const { id, message } = await first.ask()
+    chat.failSends({ kind: 'busy', retryAfterMs: 60_000, error: '429' })
+    await chat.press(message, 'Deny', '11')
+    await until(() => chat.messages.length === 1 && message.card!.tone === 'denied')
+    await first.stop()
+    t.equal(promptIn(chat), undefined)
+    const second = await withChat(t, { chat, dbPath: first.dbPath, clock: first.clock, newId: () => 'unused' })
+    await second.clock.advance(60_000)
+    await until(() => promptIn(chat) !== undefined)
+    const prompt = promptIn(chat)!
+    t.same(prompt.text!.replyTo, message.ref)
+    t.equal(prompt.text!.asked, '11')
+    await chat.write('at once', '11', { replyTo: prompt.ref })
+    await second.stop()
+    const third = await withChat(t, { chat, dbPath: first.dbPath, clock: first.clock, newId: () => 'unused' })
+    await chat.write('and after a restart', '11', { replyTo: prompt.ref })
+    t.match((await third.status(id)).comments, [{ text: 'at once' }, { text: 'and after a restart' }])
+    await chat.write('not theirs', '12', { replyTo: prompt.ref })
+    t.match(said(chat.messages.at(-1)!), /Only those who decided say why, and telegram:12 did not/)
+    t.equal((await third.status(id)).comments.length, 2)
+    t.equal(chat.messages.filter(({ text }) => text?.asksReply === true).length, 1, 'asked once')
+  },
+)
+
+t.test('a denial that is refused asks nobody why', async (t) => {
+  const { chat, ask, status } = await withChat(t, { rules: 'rules: [{ action: send_mail, deciders: [alice] }]' })
+  const { id, message } = await ask()
+  t.match(text(await chat.press(message, 'Deny', '11')), /lets only certain people decide/)
+  t.equal((await status(id)).status, 'pending')
+  await settled()
+  t.equal(chat.messages.length, 1)
 })
 
 t.test('in a chat with forms Deny opens one, and sent it denies, with or without a reason', async (t) => {

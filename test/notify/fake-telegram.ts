@@ -195,6 +195,10 @@ export async function startTelegram(t: Teardown, firstChat = '-1001'): Promise<F
       void deliver()
       return done(true)
     },
+    deleteWebhook() {
+      Object.assign(webhook, { url: '', secret: '' })
+      return done(true)
+    },
     getWebhookInfo: () =>
       done({
         url: webhook.url,
