@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { digestOf } from '../../src/core/digest.js'
 import { readDocument } from '../docs/markdown.js'
 import { root, start } from '../e2e/program.js'
@@ -42,6 +43,26 @@ t.test('the quick start is five lines at most', async (t) => {
   const quickStart = /```python\n([^]*?)```/.exec(readDocument('docs/python.md').text)![1]!
   t.match(quickStart, /^@require_approval\(/m)
   t.ok(quickStart.split('\n').filter((line) => line.trim() !== '').length <= 5)
+})
+
+t.test('its records have the fields of the API, and its version is that of the package', async (t) => {
+  if (!needs(t, 'python3')) return
+  const program = `
+import json, holdpoint
+fields = {one: sorted(getattr(holdpoint, one).__annotations__) for one in ("Record", "Decision", "Event")}
+print(json.dumps([fields, holdpoint.__version__]))
+`
+  const [fields, version] = JSON.parse((await python(['-c', program])).stdout) as [Record<string, string[]>, string]
+  const { schemas } = (parse(readDocument('openapi.yaml').text) as { components: { schemas: Record<string, any> } })
+    .components
+  const inApi = (name: string, ...more: string[]) => [...Object.keys(schemas[name].properties), ...more].sort()
+  t.same(fields, {
+    Record: inApi('Confirmation', 'deliveries'),
+    Decision: inApi('DecidedConfirmation'),
+    Event: inApi('Event'),
+  })
+  t.equal(version, (JSON.parse(readDocument('package.json').text) as { version: string }).version)
+  t.match(readDocument('clients/python/pyproject.toml').text, `version = "${version}"`)
 })
 
 const rules = `

@@ -47,11 +47,12 @@ __all__ = [
     "Details",
     "Event",
     "Expired",
+    "FakeAnswer",
+    "FakeAnswers",
     "Held",
     "Holdpoint",
     "HoldpointError",
     "Invalid",
-    "Json",
     "RateLimited",
     "Record",
     "Refused",
@@ -67,7 +68,6 @@ __version__ = "0.1.0"
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Json = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
 Details = dict[str, Any]
 Status = Literal["pending", "approved", "denied", "expired", "cancelled", "auto_approved"]
 Outcome = Literal["succeeded", "failed"]
@@ -175,12 +175,22 @@ class HoldpointError(Exception):
         """What the model is told. It does not invite another try."""
         return f"{self._why()} It was not done. {_stop}"
 
+    def __reduce__(self) -> Any:
+        # As it is, also from another process.
+        return _revive, (type(self), self.args, vars(self))
+
     def _why(self) -> str:
         return _sentence(str(self))
 
     @property
     def _what(self) -> str:
         return self.action or "this"
+
+
+def _revive(kind: type[HoldpointError], args: tuple[str], state: dict[str, Any]) -> HoldpointError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 _stop = "Do not ask for it again and do not look for another way to do it; tell the person you work for."

@@ -4,6 +4,7 @@ import functools
 import inspect
 import json
 import os
+import pickle
 import threading
 import typing
 import unittest
@@ -227,6 +228,15 @@ class Ends(unittest.TestCase):
                     self.assertIn("tell the person you work for", said)
                     self.assertNotRegex(said.lower(), r"\b(retry|later|try again)\b")
                     self.assertNotIn("\n", said)
+
+    def test_an_error_comes_from_another_process_as_it_was(self) -> None:
+        for code in typing.get_args(holdpoint._Named)[3:]:
+            with self.assertRaises(holdpoint.HoldpointError) as caught:
+                Holdpoint.fake(code).run(Ask("x", "y"), print)
+            error: Any = pickle.loads(pickle.dumps(caught.exception))
+            self.assertIs(error.__class__, caught.exception.__class__)
+            self.assertEqual((str(error), vars(error)), (str(caught.exception), vars(caught.exception)))
+            self.assertEqual((error.code, error.to_model()), (code, caught.exception.to_model()))
 
     def test_a_denial_says_who_and_why(self) -> None:
         client = Holdpoint.fake(("denied", "not before\nthe audit"))
