@@ -201,6 +201,12 @@ def _sentence(text: str) -> str:
     return line if line.endswith((".", "!", "?")) else f"{line}."
 
 
+def _quoted(text: str) -> str:
+    """Somebody's words, so that it is seen where they end."""
+    line = " ".join(text.split())
+    return json.dumps(line if len(line) <= 1000 else f"{line[:1000]}…", ensure_ascii=False)
+
+
 class _WithReason(HoldpointError):
     _verb = "ended"
 
@@ -209,6 +215,10 @@ class _WithReason(HoldpointError):
         super().__init__(f"{by or 'Somebody'} {self._verb} {action or 'this'}{because}", action=action, id=id)
         self.by = by
         self.reason = reason
+
+    def _why(self) -> str:
+        because = f", because: {_quoted(self.reason)}" if self.reason else ""
+        return f"{_quoted(self.by) if self.by else 'Somebody'} {self._verb} {self._what}{because}."
 
 
 class Denied(_WithReason):
@@ -285,9 +295,8 @@ class Suspended(HoldpointError):
         self.reason = reason
 
     def to_model(self) -> str:
-        because = f", because: {self.reason}" if self.reason else ""
-        why = _sentence(f"This session was suspended{because}")
-        return f"{why} It was not done. Stop, and tell the person you work for."
+        because = f", because: {_quoted(self.reason)}" if self.reason else ""
+        return f"This session was suspended{because}. It was not done. Stop, and tell the person you work for."
 
 
 class Unreachable(HoldpointError):
@@ -581,7 +590,8 @@ _call_seconds = 10.0
 _hold_seconds = 50
 _cleanup_seconds = 5.0
 _claim_seconds = 30.0
-_report_seconds = 30.0
+# So long it is expected by the service.
+_report_seconds = 3600.0
 _verb_seconds = 30.0
 _usual_seconds = 300.0
 
@@ -821,7 +831,7 @@ class Holdpoint:
         self._retry_seconds = retry_seconds
 
     @classmethod
-    def fake(cls, answer: FakeAnswers = "approved") -> Holdpoint:
+    def fake(cls, answer: FakeAnswers = "pending") -> Holdpoint:
         """A client for tests that asks nobody: the same class, the same errors.
 
         `answer` is one for all, by action, or a function of the ask: "approved", "auto_approved", "pending" (until
@@ -1107,17 +1117,32 @@ class Holdpoint:
         if message:
             body["message"] = message.replace("\0", "").encode(errors="replace").decode()[:1000]
         key = str(uuid.uuid4())
-        # Whoever interrupts does not want to wait.
-        seconds = _report_seconds if error is None or isinstance(error, Exception) else _cleanup_seconds
-        until = time.monotonic() + min(seconds, _report_seconds if self._retry_seconds is None else self._retry_seconds)
+        action, id = run.ask.action, held.id
 
         def send() -> _Answer:
-            return self._wire.call("POST", f"/confirm/{held.id}/report", _members(body), {"Idempotency-Key": key})
+            return self._wire.call("POST", f"/confirm/{id}/report", _members(body), {"Idempotency-Key": key})
+
+        def insist(seconds: float) -> None:
+            self._persist(send, time.monotonic() + seconds, _Token(), action=action, id=id)
+
+        def insist_on() -> None:
+            try:
+                insist(_report_seconds)
+            except HoldpointError as problem:
+                _log.warning("The outcome of %s (%s) could not be reported: %s", action, id, problem)
 
         try:
-            self._persist(send, until, _Token(), action=run.ask.action, id=held.id)
+            # Nobody waits for it longer than this; a thread that keeps no program alive goes on.
+            insist(_cleanup_seconds if self._retry_seconds is None else min(_cleanup_seconds, self._retry_seconds))
         except HoldpointError as problem:
-            _log.warning("The outcome of %s (%s) could not be reported: %s", run.ask.action, held.id, problem)
+            cause = problem.__cause__
+            if isinstance(problem, (Unreachable, RateLimited)) and not (isinstance(cause, _Fault) and cause.lasting):
+                _log.warning(
+                    "The outcome of %s (%s) could not be reported yet, and is tried on: %s", action, id, problem
+                )
+                threading.Thread(target=insist_on, name="holdpoint report", daemon=True).start()
+            else:
+                _log.warning("The outcome of %s (%s) could not be reported: %s", action, id, problem)
 
     # -- calls
 
@@ -1461,7 +1486,7 @@ class AsyncHoldpoint:
         self._client = Holdpoint(url, key, retry_seconds=retry_seconds, ssl_context=ssl_context)
 
     @classmethod
-    def fake(cls, answer: FakeAnswers = "approved") -> AsyncHoldpoint:
+    def fake(cls, answer: FakeAnswers = "pending") -> AsyncHoldpoint:
         """As `Holdpoint.fake`."""
         client = cls("http://127.0.0.1:6000", "fake")
         client._client = Holdpoint.fake(answer)

@@ -121,6 +121,17 @@ class Lost(unittest.TestCase):
                 with self.assertLogs("holdpoint", logging.WARNING), self.assertRaises(ZeroDivisionError):
                     client.run(ask, lambda _: 1 / 0)
 
+    def test_a_report_that_fails_for_long_is_tried_on_when_nobody_waits_for_it(self) -> None:
+        with Played(fate=nth("report", "before", "before", "before")) as played:
+            with self.assertLogs("holdpoint", logging.WARNING) as logged:
+                self.assertEqual(Holdpoint(played.url, retry_seconds=0).run(ask, lambda _: 42), 42)
+            self.assertIn("is tried on", logged.output[0])
+            for thread in threading.enumerate():
+                if thread.name == "holdpoint report":
+                    thread.join(20)
+            self.assertEqual([one["outcome"] for one in played.records()], ["succeeded"])
+            self.assertEqual(len({*played.keys("report")}), 1)
+
     def test_what_was_understood_otherwise_is_withdrawn(self) -> None:
         with Played() as played:
             call = played.service.call
