@@ -76,6 +76,136 @@ export class Unreachable extends HoldpointError {
   }
 }
 
+/** A person said no; or had said so to the same a short while ago. */
+export class Denied extends HoldpointError {
+  readonly code = 'denied'
+  readonly id: string
+  readonly by: string
+  readonly reason: string | null
+
+  constructor({ id, by, reason }: { id: string; by: string; reason: string | null }) {
+    super(`Denied by ${by}${reason === null ? '.' : `: ${reason}`}`)
+    this.id = id
+    this.by = by
+    this.reason = reason
+  }
+
+  toModel(): string {
+    const why = this.reason === null ? '' : `, who said: ${quote(this.reason)}`
+    return `This was denied by ${quote(this.by)}${why}; the action was not done, and must not be tried again in another way.`
+  }
+}
+
+/** Nobody answered in time. */
+export class Expired extends HoldpointError {
+  readonly code = 'expired'
+  readonly id: string
+
+  constructor(id: string, message = 'Nobody answered in time.') {
+    super(message)
+    this.id = id
+  }
+
+  toModel(): string {
+    return `Nobody approved this in time, so the action was not done: ${giveUp}.`
+  }
+}
+
+/** It was withdrawn. */
+export class Cancelled extends HoldpointError {
+  readonly code = 'cancelled'
+  readonly id: string
+  readonly by: string
+  readonly reason: string | null
+
+  constructor({ id, by, reason }: { id: string; by: string; reason: string | null }) {
+    super(`Cancelled by ${by}${reason === null ? '.' : `: ${reason}`}`)
+    this.id = id
+    this.by = by
+    this.reason = reason
+  }
+
+  toModel(): string {
+    return `The request to approve this was withdrawn, so the action was not done: ${giveUp}.`
+  }
+}
+
+export interface NoClaim {
+  id: string
+  /** Of the refusal, such as `already_claimed`; `digest_mismatch` also where nothing was claimed because of it. */
+  reason: ProblemCode
+  message: string
+  problem?: ProblemBody
+}
+
+/** The last gate was shut: approved or not, this act must not happen. */
+export class ClaimRefused extends HoldpointError {
+  readonly code = 'claim_refused'
+  readonly id: string
+  readonly reason: ProblemCode
+  readonly problem: ProblemBody | null
+
+  constructor({ id, reason, message, problem }: NoClaim) {
+    super(message)
+    this.id = id
+    this.reason = reason
+    this.problem = problem ?? null
+  }
+
+  toModel(): string {
+    return `The approval cannot be used for this (${this.reason}), so the action was not done: ${giveUp}.`
+  }
+}
+
+/** Nobody can tell whether the claim counted, because its answer was lost. So there was no act, and this approval is spent. */
+export class ClaimUncertain extends HoldpointError {
+  readonly code = 'claim_uncertain'
+  readonly id: string
+
+  constructor(id: string, cause: unknown) {
+    super(`The answer to the claim of ${id} was lost, and so nothing was done.`, { cause })
+    this.id = id
+  }
+
+  toModel(): string {
+    return `The approval was lost on its way back, so the action was not done: ${giveUp}.`
+  }
+}
+
+/** Too much was asked for. `problem.code` says what of. */
+export class RateLimited extends HoldpointError {
+  readonly code = 'rate_limited'
+  readonly problem: ProblemBody
+  readonly retryAfterMs: number | null
+
+  constructor({ message, problem, retryAfterMs }: Refused) {
+    super(message)
+    this.problem = problem
+    this.retryAfterMs = retryAfterMs
+  }
+
+  toModel(): string {
+    return `Too much was put up for approval for now, so the action was not done: ${giveUp}.`
+  }
+}
+
+/** Nothing is taken from this session until an operator says so. */
+export class Suspended extends HoldpointError {
+  readonly code = 'suspended'
+  readonly reason: string | null
+  readonly problem: ProblemBody
+
+  constructor({ message, problem }: Refused) {
+    super(message)
+    this.problem = problem
+    this.reason = typeof problem.reason === 'string' ? problem.reason : null
+  }
+
+  toModel(): string {
+    return 'An operator has suspended this session, so the action was not done: stop here, and tell the person you work for.'
+  }
+}
+
 /** Whoever asked gave up: the `signal` was aborted. Its reason is the `cause`. */
 export class Aborted extends HoldpointError {
   readonly code = 'aborted'
@@ -96,4 +226,10 @@ export class Invalid extends HoldpointError {
   toModel(): string {
     return `This cannot be put before a person for approval, so the action was not done: ${this.message}`
   }
+}
+
+/** Text of others in a sentence for a model: on one line, and not long. */
+function quote(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return JSON.stringify(line.length > 500 ? `${line.slice(0, 500).toWellFormed()}…` : line)
 }

@@ -1,7 +1,11 @@
 // The client: `import { Holdpoint } from 'holdpoint/client'`.
 export type * from './api.js'
+export type { ApprovalRequest, Ask, AskOptions, Frozen } from './ask.js'
+export * from './errors.js'
+export type { Fake, FakeAnswer, FakeOptions, FakeOutcome } from './fake.js'
+export { Holdpoint } from './holdpoint.js'
+export type { Act, ActContext, CallOptions, Claimed, GuardOptions, HoldpointOptions } from './holdpoint.js'
+export type { Answer, Call, Http, QueryValue, StreamedAnswer } from './http.js'
 export type { Json, JsonObject } from './json.js'
-export { Aborted, HoldpointError, Invalid, Refused, Unreachable, type ProblemBody } from './errors.js'
-export type { Answer, Call, QueryValue, StreamedAnswer } from './http.js'
 export { Operator } from './operator.js'
 export type { Approving, Denying, Following, Listing, OperatorOptions } from './operator.js'

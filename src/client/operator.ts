@@ -60,8 +60,9 @@ const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export class Operator {
   readonly #http: Http
 
-  constructor(options: OperatorOptions = {}) {
-    this.#http = createHttp(placeFrom(options), options)
+  /** `http` is what speaks to the service, where that is not a connection: see `Holdpoint.fake`. */
+  constructor(options: OperatorOptions = {}, http: Http = createHttp(placeFrom(options), options)) {
+    this.#http = http
   }
 
   /** Where it leads, for messages. */
