@@ -178,12 +178,20 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     `${nameCommand(`people set --name NAME --${channel} ${id}`)}, or ${channel.toUpperCase()}_ALLOWED_USERS.`
   const { inbox } = store
   const arrival = createArrival(store, clock)
-  const listener = createListener({ service, findSent: arrival.findSent, who, howToAllow, log })
+  const listener = createListener({
+    service,
+    findSent: arrival.findSent,
+    showAnew: (of) => follower.ask(of, null),
+    who,
+    howToAllow,
+    log,
+  })
   const presses = createPresses({
     service,
     follower,
     who,
     whenSent: arrival.whenSent,
+    deliveryOf: (channel, message) => store.deliveries.ofMessage(channel, message),
     howToAllow,
   })
   const ears = createEars({ chats, presses, listener, inbox, clock, random, log })

@@ -3,10 +3,11 @@
 import { anyone } from '../access/role.js'
 import { cut } from '../core/cut.js'
 import { nearTo } from '../core/closest.js'
-import type { ChatName, Confirmation, Delivery, MessageRef, Occasion } from '../core/model.js'
+import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Occasion } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { visibleLine } from '../core/visible.js'
 import type { Chat, Text, TextPart, Words } from '../notify/chat.js'
+import { whyIn } from '../notify/why.js'
 import type { Service } from '../service/service.js'
 import { StoreUnavailable } from '../store/store.js'
 import { decisionOf, sayDone, sayState } from './press.js'
@@ -32,6 +33,8 @@ export interface WordsDeps {
   >
   /** The delivery of a message of ours; somebody may reply before it is on disk which message that is. */
   findSent(channel: ChatName, message: MessageRef): Promise<Delivery | undefined>
+  /** Edits a message until it shows what stands. */
+  showAnew(of: DeliveryKey): void
   who: Who
   howToAllow(channel: string, id: string): string
   log: { warn(fields: object, message: string): void }
@@ -46,7 +49,7 @@ export interface Listener {
   say(chat: Chat, words: Words): Promise<void>
 }
 
-export function createListener({ service, findSent, who, howToAllow, log }: WordsDeps): Listener {
+export function createListener({ service, findSent, showAnew, who, howToAllow, log }: WordsDeps): Listener {
   const never = new AbortController().signal
 
   async function tell(chat: Chat, words: Words, lines: TextPart[][]): Promise<void> {
@@ -64,9 +67,10 @@ export function createListener({ service, findSent, who, howToAllow, log }: Word
     if (known === null) {
       const { by } = words
       const isOnRecord = await who.refuseStranger(by, by.channel, null)
-      // In a chat of many they would all read the answer; and who asks too often is answered no more.
-      if (words.isPrivate && isOnRecord && !by.isNobody)
-        await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
+      // Who asks too often is answered no more; and where many would read the answer there is none.
+      if (!isOnRecord || by.isNobody) return
+      if (words.whisper !== undefined) await words.whisper(howToAllow(by.channel, by.id))
+      else if (words.isPrivate) await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
       return
     }
     try {
@@ -162,10 +166,12 @@ export function createListener({ service, findSent, who, howToAllow, log }: Word
   async function comment(chat: Chat, words: Words, by: Known): Promise<void> {
     const { replyTo, text } = words
     if (replyTo === null || text.trim() === '') return
-    const id = (await findSent(chat.name, replyTo))?.subjectId
-    if (id === undefined) return
+    const of = await findSent(chat.name, replyTo)
+    // A message about several is about none of them.
+    if (of === undefined || of.state === 'collected') return
     const said = text.replaceAll('\0', '').toWellFormed().trim().slice(0, mostReason)
-    const result = await service.comment(id, said, by, words.by.channel)
+    const result = await service.comment(of.subjectId, said, by, words.by.channel)
+    if (!isRefusal(result)) showAnew({ ...of, occasion: whyIn(of.occasion)?.card ?? of.occasion })
     await tell(chat, words, isRefusal(result) ? no(result) : [[{ ours: 'Recorded.' }]])
   }
 

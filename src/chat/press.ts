@@ -3,7 +3,7 @@
 import { anyone } from '../access/role.js'
 import type { Button } from '../access/button.js'
 import { textOf } from '../core/actor.js'
-import type { Confirmation, DeliveryKey, Pending } from '../core/model.js'
+import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Pending } from '../core/model.js'
 import { isRefusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Chat, Press, PressAnswer } from '../notify/chat.js'
@@ -21,6 +21,8 @@ export interface PressDeps {
   who: Who
   /** Waits a moment until this message is known to have gone out: somebody may press it before that. */
   whenSent(of: DeliveryKey): Promise<void>
+  /** The delivery of a message, if it is one of ours. */
+  deliveryOf(channel: ChatName, message: MessageRef): Promise<Delivery | undefined>
   /** What a stranger is told to do. */
   howToAllow(channel: string, id: string): string
 }
@@ -29,7 +31,9 @@ const maxReason = 10_000
 
 export type Presses = (chat: Chat, press: Press) => Promise<PressAnswer>
 
-export function createPresses({ service, follower, who, whenSent, howToAllow }: PressDeps): Presses {
+export function createPresses(deps: PressDeps): Presses {
+  const { service, follower, who, whenSent, deliveryOf, howToAllow } = deps
+
   async function take(chat: Chat, press: Press): Promise<PressAnswer> {
     const { by, data } = press
     const button = await service.findButton(data)
@@ -39,7 +43,7 @@ export function createPresses({ service, follower, who, whenSent, howToAllow }: 
       return alert(by.isNobody ? 'Only a person can decide, under their own name.' : howToAllow(by.channel, by.id))
     }
     const found = button === undefined ? null : await findMessage(button, press)
-    if (button === undefined || found === null) return alert('This button is no longer good. Use the newest message.')
+    if (button === undefined || found === null) return alert(await sayNoLonger(press))
     const { confirmation, delivery } = found
     if (confirmation.status !== 'pending') {
       follower.ask(delivery, null)
@@ -85,6 +89,15 @@ export function createPresses({ service, follower, who, whenSent, howToAllow }: 
     if (isRefusal(found)) return null
     const delivery = found.deliveries.find((one) => isSameDelivery(one, of))
     return delivery?.message == null ? null : { confirmation: found.confirmation, delivery }
+  }
+
+  /** Whoever comes too late for a button that is gone learns how it ended. */
+  async function sayNoLonger({ by, message }: Press): Promise<string> {
+    const of = message === null ? undefined : await deliveryOf(by.channel, message)
+    const found = of === undefined || of.state === 'collected' ? null : await service.find(of.subjectId, anyone)
+    if (found !== null && !isRefusal(found) && found.confirmation.status !== 'pending')
+      return sayState(found.confirmation)
+    return 'This button is no longer good. Use the newest message.'
   }
 
   /** What is wrong with who denies is told before they write a reason. */

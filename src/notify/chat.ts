@@ -154,4 +154,6 @@ export interface Words {
   message: MessageRef | null
   /** The same whenever this is heard again, and no other's. */
   name: string
+  /** Says something to the writer alone, where the chat can do that in the place where they wrote. */
+  whisper?: (text: string) => Promise<void>
 }

@@ -73,8 +73,8 @@ export function createTelegram(settings: TelegramSettings): Chat {
     dialect,
     hasButtons: () => isHeard,
     hasForms: false,
-    // A group takes twenty messages a minute, edits among them: half are for new ones.
-    editsPerMinute: 10,
+    // A group takes twenty messages a minute, edits among them: half are for new ones. A chat with one person takes one a second.
+    editsPerMinute: isOfOne(settings.chat) ? 30 : 10,
     isPrivate: (place) => isOfOne(chatOf(place)),
     send: (card, place, _name, stop) => send(renderCard(card), place, stop),
     sendAlarm: (alarm, stop) => send(renderAlarm(alarm), '', stop),
@@ -147,23 +147,23 @@ function renderCard(card: Card): object {
 }
 
 function renderFact({ label, value, isTheirs }: Fact): string {
-  return `${escapeHtml(label)}: ${isTheirs ? code(value) : ours(value)}`
+  return `${bold(`${label}:`)} ${isTheirs ? code(value) : ours(value)}`
 }
 
 function renderBlock({ label, text }: Block): string[] {
-  return [`${escapeHtml(label)}:`, `<pre>${escapeHtml(text)}</pre>`]
+  return [bold(`${label}:`), `<pre>${escapeHtml(text)}</pre>`]
 }
 
 function renderAlarm(alarm: Alarm): object {
   const facts = alarmFactsOf(alarm, alarmShare)
   return messageOf([
     bold(`⛔ ${facts.happened}`),
-    `Session: ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
-    `Requester: ${code(facts.requester)}`,
-    `When: ${facts.at}`,
+    `${bold('Session:')} ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
+    `${bold('Requester:')} ${code(facts.requester)}`,
+    `${bold('When:')} ${facts.at}`,
     ...renderBlock({ label: 'Why', text: facts.reason }),
-    `${facts.next}: ${code(facts.command)}`,
-    `Or: ${code(facts.request)}`,
+    `${bold(`${facts.next}:`)} ${code(facts.command)}`,
+    `${bold('Or:')} ${code(facts.request)}`,
   ])
 }
 

@@ -54,11 +54,17 @@ t.test('denying is final at once; the reason comes by a reply, from the same per
   t.same((await status(id)).comments, [])
   await chat.write('not before the audit', '11', { replyTo: message.ref })
   t.match((await status(id)).comments, [{ by: 'telegram:11', text: 'not before the audit', via: 'telegram' }])
+  await until(() =>
+    message.card!.facts.some(({ label, value }) => label === 'Comment' && value === 'not before the audit'),
+  )
   await chat.write('not before the audit', '11', { replyTo: message.ref })
   t.equal((await status(id)).comments.length, 1, 'said twice, it is said once')
+  await chat.write('and not on a Friday', '11', { replyTo: prompt.ref })
+  await until(() => message.card!.facts.some(({ value }) => value === 'and not on a Friday'))
+  t.equal(prompt.card, null, 'the question stays what it is')
   t.equal((await status(id)).reason, null, 'what was decided stands as it was')
   const { body } = await call('GET', `/audit/events?confirmation_id=${id}`)
-  t.match(body.events.at(-1), { type: 'commented', actor: 'telegram:11', data: { comment: 'not before the audit' } })
+  t.match(body.events.at(-1), { type: 'commented', actor: 'telegram:11', data: { comment: 'and not on a Friday' } })
 })
 
 const promptIn = (chat: PlayedChat) => chat.messages.find((one) => one.text?.asksReply === true)
@@ -191,7 +197,13 @@ t.test('the same press twice decides nothing twice', async (t) => {
   const { message } = await ask()
   const deny = chat.dataOf(message, 'Deny')
   t.equal(text(await chat.pressData(deny, '11', message.ref)), 'Denied.')
-  t.match(text(await chat.pressData(deny, '11', message.ref)), /no longer good|denied already, by telegram:11/)
+  await until(() => message.card!.tone === 'denied')
+  await settled()
+  for (const id of ['11', '12']) {
+    const late = text(await chat.pressData(deny, id, message.ref))
+    t.match(late, /denied already, by telegram:11/, 'its button is gone, and whoever pressed it learns why')
+  }
+  t.match(text(await chat.pressData(deny, '99', message.ref)), /nobody has allowed your id/)
   t.equal((await events()).filter(({ type }) => type === 'denied').length, 1)
 })
 
@@ -327,6 +339,20 @@ t.test('of many changes the last one is shown, within the edits that the chat ta
   await clock.advance(60_000)
   t.ok(asked.every(({ message }) => message.card!.tone === 'denied'))
   t.equal(chat.edits.length, 8, 'each once')
+})
+
+t.test('some of the edits that a chat takes are kept for those who wait for one', async (t) => {
+  const chat = playChat({ editsPerMinute: 10 })
+  const { ask, call, clock } = await withChat(t, { chat })
+  const asked: Awaited<ReturnType<typeof ask>>[] = []
+  for (let n = 0; n < 9; n++) asked.push(await ask({ action: `act_${n}` }))
+  for (const { id } of asked.slice(1)) await call('POST', `/confirm/${id}/deny`)
+  await clock.advance(1000)
+  t.equal(chat.edits.length, 7)
+  await chat.press(asked[0]!.message, 'Approve', '11')
+  await until(() => asked[0]!.message.card!.tone === 'asking')
+  await clock.advance(60_000)
+  t.ok(asked.slice(1).every(({ message }) => message.card!.tone === 'denied'))
 })
 
 t.test('a press that is faster than the record of its message counts', async (t) => {

@@ -121,7 +121,12 @@ interface Asked {
 
 export async function startDiscord(
   t: Teardown,
-  { now = Date.now, beatMs = 41_250 }: { now?: () => number; beatMs?: number } = {},
+  {
+    now = Date.now,
+    beatMs = 41_250,
+    // For a bot of one shard.
+    identifyPauseMs = 5000,
+  }: { now?: () => number; beatMs?: number; identifyPauseMs?: number } = {},
 ): Promise<FakeDiscord> {
   const webhookToken = 'Wh00kT0ken-abcdefghijklmnopqrstuvwxyz'
   const keys = generateKeyPairSync('ed25519')
@@ -343,7 +348,7 @@ export async function startDiscord(
     t,
     botToken,
     { user: { id: botId, bot: true }, application: { id: applicationId } },
-    { now, beatMs },
+    { now, beatMs, identifyPauseMs },
   )
 
   function nextId(): string {

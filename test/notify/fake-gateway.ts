@@ -47,15 +47,13 @@ interface Session {
 const ops = { event: 0, heartbeat: 1, identify: 2, resume: 6, reconnect: 7, invalid: 9, hello: 10, heard: 11 }
 const codes = { unknown: 4001, unreadable: 4002, noSession: 4003, badToken: 4004, already: 4005, badSeq: 4007 }
 const privileged = (1 << 1) | (1 << 8) | (1 << 15)
-/** For a bot of one shard. */
-const identifyPauseMs = 5000
 const maxBytes = 4096
 
 export async function startGateway(
   t: Teardown,
   botToken: string,
   ready: object,
-  { now, beatMs }: { now(): number; beatMs: number },
+  { now, beatMs, identifyPauseMs }: { now(): number; beatMs: number; identifyPauseMs: number },
 ): Promise<FakeGateway> {
   let session: Session | null = null
   let count = 0
