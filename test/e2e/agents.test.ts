@@ -1,10 +1,11 @@
 // Agents that wait for their answer while the server dies under them, or die themselves: by its key each one finds its
 // own confirmation again, and there is never a second one.
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { temporaryFolder, until } from '../support.js'
-import { type Answer, caller, createRandom, dial, findPort, httpRequest, type Program, start } from './program.js'
+import { type Answer, caller, createRandom, dial, httpRequest, type Program, start } from './program.js'
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const flags = ['--rate-limit', '1000000', '--flood-limit', '0']
@@ -38,6 +39,19 @@ async function auditEntries(program: Program): Promise<any[]> {
     all.push(...body.entries)
     if (body.next_cursor === null) return all
     cursor = `&cursor=${body.next_cursor}`
+  }
+}
+
+/** A free port below those that connections get for themselves: nobody else takes it while the server is away. */
+async function findPort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000)
+    const server = createServer()
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+    })
+    if (free) return port
   }
 }
 

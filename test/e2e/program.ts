@@ -1,6 +1,6 @@
 // The real program as a process of its own: started with flags, spoken to over sockets, ended by signals.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -199,19 +199,6 @@ export function caller(t: Test, port: number): Program['call'] {
     const text = await response.body.text()
     const json = String(response.headers['content-type']).includes('json')
     return { status: response.statusCode, headers: response.headers, body: json ? JSON.parse(text) : text }
-  }
-}
-
-/** A free port below those that connections get for themselves: nobody else takes it while the server is away. */
-export async function findPort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    const server = createServer()
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-    })
-    if (free) return port
   }
 }
 
