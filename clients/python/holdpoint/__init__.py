@@ -825,7 +825,7 @@ class Holdpoint:
         retry_seconds: float | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        url = url or os.environ.get("HOLDPOINT_URL") or "http://127.0.0.1:6000"
+        url = (url or os.environ.get("HOLDPOINT_URL") or "").strip() or "http://127.0.0.1:6000"
         key = (key or os.environ.get("HOLDPOINT_KEY") or "").strip() or None
         self._wire: _Http | _FakeService = _Http(url, key, ssl_context)
         self._retry_seconds = retry_seconds

@@ -24,7 +24,7 @@ lock = threading.Lock()
 def go(round: int) -> str:
     client = hasty if round % 10 == 3 else patient
     ran: list[Any] = []
-    details = {"round": round, "n": 1e16, "text": "\u20ac"}
+    details: dict[str, Any] = {"round": round, "n": 1e16, "text": "\u20ac"}
 
     @client.require_approval(f"act-{round % 7}", describe=f"Round {round}")
     def act(round: int, n: float, text: str) -> int:

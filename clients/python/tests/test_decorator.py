@@ -448,7 +448,7 @@ class Clients(unittest.TestCase):
 
     def test_url_and_key_come_from_the_environment_and_open_nothing(self) -> None:
         env = {
-            "HOLDPOINT_URL": "http://127.0.0.1:1/prefix",
+            "HOLDPOINT_URL": "http://127.0.0.1:1/prefix\n",
             "HOLDPOINT_KEY": "hpk_secret\n",
             "HOLDPOINT_FAKE": "approved",
         }
