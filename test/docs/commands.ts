@@ -104,8 +104,7 @@ function planOfBlock(block: Block): Plan {
       const chat = chatsToPlay.find((one) => one === value)
       if (chat === undefined) return refuse(`nobody plays ${value}: ${chatsToPlay.join(', ')}`)
       before.push({ kind: 'chat', line, name: chat })
-    }
-    else return refuse(`nobody knows what to do with <!-- ${directive} -->`)
+    } else return refuse(`nobody knows what to do with <!-- ${directive} -->`)
   }
   if (isShell) {
     const problem = syntaxProblem(lines.join('\n'))
