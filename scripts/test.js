@@ -13,7 +13,7 @@ const jobs = availableParallelism() + 1
 /** For a whole file, on a machine that is busy. */
 const timeoutSeconds = 180
 /** These start programs and browsers and take longest: begun last, they would end alone. */
-const slowFolders = ['web', 'e2e', 'docs', 'cli']
+const slowFolders = ['web', 'e2e', 'docs', 'cli', 'client']
 
 const words = process.argv.slice(2)
 const isSlow = (file) => slowFolders.some((folder) => file.startsWith(`${folder}/`))

@@ -14,6 +14,10 @@ const checks = {
     existsSync(chromiumPath)
       ? null
       : `there is no ${chromiumPath}: apt-get install chromium, or set CHROMIUM_PATH to a Chromium or Chrome`,
+  python3: () =>
+    runs('python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 10))')
+      ? null
+      : 'there is no python3 of version 3.10 or later: apt-get install python3',
   curl: () => (runs('curl', '--version') ? null : 'there is no curl: apt-get install curl'),
   tmux: () => (runs('tmux', '-V') ? null : 'there is no tmux: apt-get install tmux'),
   'a disk with faults': () => {
