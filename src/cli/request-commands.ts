@@ -169,19 +169,21 @@ async function askFor(verdict: Verdict, found: FoundConfirmation, { output, give
   const { deciding } = found
   const said = saidBy(given.options)
   if (verdict === 'approve' && deciding?.typing_required === true && said.typedAction === undefined) {
-    said.typedAction = await output.ask!("To approve it, type the action's name: ")
-    if (said.typedAction.trim() === '') return null
+    const typed = await output.ask!("To approve it, type the action's name: ")
+    if (typed === null || typed.trim() === '') return null
+    said.typedAction = typed
   }
   if (deciding?.reason_required.includes(verdict) === true && said.reason === undefined) {
-    said.reason = await output.ask!(`A reason is needed to ${verdict} it: `)
-    if (said.reason.trim() === '') return null
+    const reason = await output.ask!(`A reason is needed to ${verdict} it: `)
+    if (reason === null || reason.trim() === '') return null
+    said.reason = reason
   }
   const which = `${shortLine(found.action, maxName)}, digest ${visibleLine(found.digest.slice(0, 16))}`
   const { remember } = given.options
   const more =
     remember === undefined ? '' : `, and let it pass without asking ${lasting[String(remember)]!} from now on`
   const answer = await output.ask!(`${verdict === 'approve' ? 'Approve' : 'Deny'} ${which}${more}? [y/N] `)
-  return /^\s*y(es)?\s*$/i.test(answer) ? said : null
+  return answer !== null && /^\s*y(es)?\s*$/i.test(answer) ? said : null
 }
 
 /** A screen at a time, where it has more lines: what ran past was not seen. False: somebody had enough of it. */
@@ -193,7 +195,7 @@ async function showWhole(output: Output, lines: CardLine[]): Promise<boolean> {
     const left = lines.length - at - size
     if (left <= 0) break
     const answer = await output.ask!(`-- ${left} more ${left === 1 ? 'line' : 'lines'}: Enter goes on, q ends -- `)
-    if (answer.trim() !== '') return false
+    if (answer === null || answer.trim() !== '') return false
   }
   output.tell('')
   return true

@@ -301,16 +301,37 @@ if (needs(t, 'tmux')) {
 
     approve()
     await seat.shows(/-- \d+ more lines/)
-    seat.press('Enter')
-    await seat.shows(/line 20/)
-    for (let screens = 0; screens < 6 && !/\[y\/N\]/.test(seat.lines().join('\n')); screens++) {
+    const leftOn = (screen: string) => / (\d+) more lines?: [^\n]*\s*$/.exec(screen)?.[1]
+    for (let left = leftOn(first); left !== undefined;) {
+      const before = left
       seat.press('Enter')
-      await seat.shows(/-- \d+ more lines?: [^\n]*$|\[y\/N\]/)
+      const isNext = (screen: string) => /\[y\/N\]/.test(screen) || ![undefined, before].includes(leftOn(screen))
+      const screen = await seat.shows(isNext)
+      left = leftOn(screen)
     }
+    t.match(seat.lines().join('\n'), /line 29/)
     await seat.shows(/Approve send_mail, digest [0-9a-f]{16}\? \[y\/N\]/)
     seat.press('Enter')
     await seat.shows(/Nothing was decided\.\nended 1/)
     t.match(await stateOf(program, id), { status: 'pending' })
+
+    approve()
+    await seat.shows(/-- \d+ more lines/)
+    seat.press('C-c')
+    await seat.shows(/Nothing was decided\.\nended 1/)
+  })
+
+  t.test('what was typed or pasted before the question was to be seen is no answer to it', async (t) => {
+    const program = await start(t)
+    const seat = await sit(t, urlOf(program), 100, 40)
+    const id = await ask(program)
+    seat.type(`clear; ${holdpoint} approve ${id.slice(-8)}; echo "ended $?"\ny\ny\n`)
+    const screen = await seat.shows(/\[y\/N\] *\s*$/)
+    t.match(screen, /^WAITS FOR A DECISION$/m)
+    t.match(await stateOf(program, id), { status: 'pending' })
+    seat.press('y', 'Enter')
+    await seat.shows(/^ended 0$/m)
+    t.match(await stateOf(program, id), { status: 'approved' })
   })
 
   t.test(
