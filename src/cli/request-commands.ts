@@ -8,7 +8,7 @@ import { cardOf, type CardLine, isAsItSays, layOutCard } from './card.js'
 import { fit } from './columns.js'
 import { type Context, wrong } from './key-commands.js'
 import { CommandRefused, type Output, type Screen } from './output.js'
-import { openOverHttp, withReader } from './reach.js'
+import { explain, openOverHttp, withReader } from './reach.js'
 import { paint } from './span.js'
 import { layOut } from './table.js'
 import { lengthOf } from './time-text.js'
@@ -105,7 +105,9 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   const needsShowing = digest === null && !(verdict === 'deny' && isWhole)
   if (needsShowing && !canAsk) throw new CommandRefused(sayUnseen(verdict))
   const operator = openOverHttp(context)
-  const found = await operator.show(argument.trim())
+  const found = await operator.show(argument.trim()).catch((error: unknown) => {
+    throw explain(error, false)
+  })
   if (digest !== null && !found.digest.startsWith(digest)) {
     throw new CommandRefused(
       `The digest of ${found.id} is another, ${found.digest}: nothing was decided. Look at it again.`,
