@@ -280,7 +280,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
 export function rulesFrom(text: string): LoadedRules {
   const read = readRules(text)
   if ('mistakes' in read) throw new Error(read.mistakes.join('\n'))
-  return { rules: read.rules, sessions: read.sessions, sha256: sha256(text) }
+  return { rules: read.rules, groups: read.groups, sessions: read.sessions, sha256: sha256(text) }
 }
 
 /** For a route by itself, in open mode. */

@@ -280,7 +280,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         if (subject === undefined || delivery === undefined) return 'settled'
         // The lease is over: another has it, or settled it. Only a message that really went out is worth a correction.
         if (delivery.version !== version && (result.kind !== 'sent' || delivery.state === 'sent')) return 'settled'
-        return store.commit(carrier.after(subject, all, delivery, result, clock.now(), random()))
+        const change = carrier.after(subject, all, delivery, result, clock.now(), random())
+        if (change !== null) return store.commit(change)
+        await store.deliveries.drop({ ...claimed, version: delivery.version })
+        return 'settled'
       })
     }
 

@@ -441,6 +441,8 @@ export interface Deliveries {
   claim(keys: DeliveryKey[], leaseMs: number): Promise<Claimed[]>
   /** Ends leases of which no use was made, so that others need not wait for their end. */
   release(claimed: Claimed[]): Promise<void>
+  /** Ends one that stands at this version and was to tell nobody. Likewise there is no event, and followers are not told. */
+  drop(one: Claimed): Promise<void>
   /** Whose message this is. */
   ofMessage(channel: ChannelName, message: MessageRef): Promise<Delivery | undefined>
   /** Those whose message may have to change, after this one, in the order of their keys. */

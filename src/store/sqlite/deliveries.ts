@@ -15,7 +15,7 @@ function toDue({ nextAt: _, isInLog, ...due }: DueRow): Due {
   return { ...due, isInLog: isInLog === 1 }
 }
 
-export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release' | 'note'> {
+export function readDeliveries(db: Database.Database): Omit<Deliveries, 'claim' | 'release' | 'drop' | 'note'> {
   // Alarms are few: they are looked for only where there is no confirmation.
   const due = (index: string, condition: string) =>
     db.prepare(`SELECT confirmation_id AS subjectId, channel, destination, occasion, state, deliveries.share, next_at AS nextAt,

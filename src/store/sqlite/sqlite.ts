@@ -290,6 +290,9 @@ export function openSqliteStore(
       async release(claimed) {
         await run(['release', claimed.map((one): [...PackedKey, number] => [...packKey(one), one.version])])
       },
+      async drop(one) {
+        await run(['drop', [...packKey(one), one.version]])
+      },
       async note(key, shown) {
         await run(['show', shown, packKey(key)])
       },

@@ -50,6 +50,7 @@ export type Task =
   | ['probe']
   | ['claim', leaseMs: number, deliveries: PackedKey[]]
   | ['release', leases: [...PackedKey, version: number][]]
+  | ['drop', lease: [...PackedKey, version: number]]
   | ['show', shown: number | null, PackedKey]
   | ['buttons', values: SqlValue[][]]
   | ['inbox', channel: string, cursor: string]
@@ -135,6 +136,10 @@ export function openWriter(file: string): Writer {
       )
       .pluck(),
     release: db.prepare(`UPDATE deliveries SET leased_until = NULL WHERE ${deliveries.whereKey} AND version = ?`),
+    drop: db.prepare(
+      `UPDATE deliveries SET state = 'dropped', next_at = NULL, leased_until = NULL, version = version + 1, updated_at = ?
+      WHERE ${deliveries.whereKey} AND version = ?`,
+    ),
     show: db.prepare(`UPDATE deliveries SET shown = ? WHERE ${deliveries.whereKey} AND shown IS NOT NULL`),
     insertButton: db.prepare(buttons.insert),
     removeButtons: db.prepare(`DELETE FROM buttons WHERE ${deliveries.whereKey}`),
@@ -294,6 +299,9 @@ export function openWriter(file: string): Writer {
       }
       case 'release':
         for (const lease of task[1]) sql.release.run(...lease)
+        return { rows: [] }
+      case 'drop':
+        sql.drop.run(now, ...task[1])
         return { rows: [] }
       case 'show':
         sql.show.run(task[1], ...task[2])
