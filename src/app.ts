@@ -136,6 +136,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     const known = channel === undefined ? null : who.know({ channel, id, isNobody: false })
     return known === null ? id : textOf(known)
   }
+  const list = () => ({ url: `${pagesUrl}/`, isPublic: config.publicUrl !== undefined })
   const routing: Routing = {
     linesFor: (subject, occasion) => service.tellings.linesFor(subject, occasion),
     ownerOf: (place) => service.tellings.ownerOf(place),
@@ -144,7 +145,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     store,
     clock,
     carriers: [
-      ...carryAll(chats, routing, { makeCard, read, nameOf }),
+      ...carryAll(chats, routing, { makeCard, read, nameOf, list }, config.notifyRate),
       // Without a secret, what is to be called back waits for a start with one.
       ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],

@@ -172,7 +172,7 @@ export const settings = {
     flag: 'notify-rate',
     env: 'CONFIRMATION_NOTIFY_RATE',
     takes: 'N',
-    help: 'messages a minute to one chat; what comes beyond is collected in one message first, and then gets its own',
+    help: 'messages a minute to one chat; what comes beyond is collected in one message first, and then gets its own; 0: no limit',
     default: 10,
   },
   telegramBotToken: {

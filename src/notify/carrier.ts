@@ -17,6 +17,7 @@ import { afterCall } from './callback-schedule.js'
 import type { DeliveryResult } from './delivery.js'
 import type { Asking, MakeCard } from './cards.js'
 import type { Chat, SendOutcome } from './chat.js'
+import { collectedText } from './collected.js'
 import type { Line, Place } from './lines.js'
 import { afterNotice, isAsked, isMoot, isTelling, isWorthWaiting } from './notices.js'
 import { afterSchedule, isSchedule } from './steps.js'
@@ -37,6 +38,10 @@ export interface Carrier {
   isPatient: boolean
   /** If not: whether to wait for a busy destination until then, or to go on without it. */
   isWorthWaiting(due: Due, until: number): boolean
+  /** How many messages a minute go to one destination, 0 for any number; null: messages are not counted there. */
+  perMinute: number | null
+  /** One message about all of these, each of which would be one too many for now. */
+  prepareTogether(confirmations: Confirmation[], destination: string): Send
   /** Whether there is no point in sending any more. */
   isMoot(subject: Subject, of: DeliveryKey, now: number): boolean
   /** Does what must be done before; what it answers sends it. */
@@ -70,25 +75,34 @@ export interface Cards {
   read(id: string): Promise<Confirmation | undefined>
   /** What somebody is called whom a chat knows by this id. */
   nameOf(chat: Chat, id: string): string
+  /** Where people find all that waits. */
+  list(): { url: string; isPublic: boolean }
 }
 
 /**
  * A lane for every chat, in the order in which they are tried, for those that are no longer in the settings, and for the log
  * behind them.
  */
-export function carryAll(chats: Chat[], routing: Routing, cards: Cards): Carrier[] {
+export function carryAll(chats: Chat[], routing: Routing, cards: Cards, perMinute: number): Carrier[] {
   const ofChats = chatNames.map((name) => {
     const chat = chats.find((one) => one.name === name)
-    return chat === undefined ? missingChat(name, routing) : carryToChat(chat, routing, cards)
+    return chat === undefined ? missingChat(name, routing) : carryToChat(chat, routing, cards, perMinute)
   })
   return [...ofChats, carryToLog(routing)]
 }
 
-function carryToChat(chat: Chat, routing: Routing, { makeCard, read, nameOf }: Cards): Carrier {
+function carryToChat(chat: Chat, routing: Routing, cards: Cards, perMinute: number): Carrier {
+  const { makeCard, read, nameOf, list } = cards
   return {
     ...carryNotices(routing),
     name: chat.name,
     isLoud: true,
+    perMinute,
+    prepareTogether(confirmations, destination) {
+      const text = collectedText(confirmations, list())
+      const name = `collected:${confirmations[0]!.id}:${destination}`
+      return ({ stop }) => chat.sendText(text, destination, name, stop)
+    },
     async prepare(subject, of) {
       if (isAlarm(subject)) return ({ stop }) => chat.sendAlarm(subject, stop)
       const asked = askingIn(of.occasion)
@@ -141,6 +155,8 @@ function carryNotices({ linesFor }: Routing): Omit<Carrier, 'name' | 'isLoud' | 
     // The turns suffice: a chat answers all alike.
     widthOfShare: 128,
     isPatient: false,
+    perMinute: null,
+    prepareTogether: () => () => Promise.resolve(notTogether),
     // Only a first message has somewhere else to go.
     isWorthWaiting: (due, until) => !isTelling(due) || due.state === 'collected' || isWorthWaiting(due, until),
     isMoot: (subject, of, now) => !isAsked(of) && isMoot(subject, now),
@@ -159,6 +175,7 @@ function missingChat(name: ChannelName, routing: Routing): Carrier {
   return { ...carryNotices(routing), name, isLoud: true, prepare: () => () => Promise.resolve(refused) }
 }
 
+const notTogether: SendOutcome = { kind: 'refused', fault: 'message', error: 'not told together' }
 const nothingToTell: SendOutcome = { kind: 'refused', fault: 'message', error: 'not resolved' }
 
 /** `render` is the body, as JSON text. */
@@ -172,6 +189,8 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     widthOfShare: 32,
     isLoud: false,
     isPatient: true,
+    perMinute: null,
+    prepareTogether: () => () => Promise.resolve(notTogether),
     isWorthWaiting: () => false,
     isMoot: () => false,
     prepare:

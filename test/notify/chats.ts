@@ -9,10 +9,13 @@ export interface Chats extends Built {
   discord: FakeDiscord
 }
 
+/** So many messages as a test sends: how they are held back is a matter of its own. */
+const anyNumber = { notifyRate: 0 }
+
 /** An app with Telegram and Discord behind it. */
 export async function withBoth(t: Test, options: BuildOptions = {}): Promise<Chats> {
   const [telegram, discord] = [await startTelegram(t), await startDiscord(t)]
-  const config = { ...telegram.config, ...discord.config, ...options.config }
+  const config = { ...anyNumber, ...telegram.config, ...discord.config, ...options.config }
   return { telegram, discord, ...(await build(t, { ...options, config })) }
 }
 
@@ -22,7 +25,10 @@ export async function withTelegram(
   chat?: string,
 ): Promise<Omit<Chats, 'discord'>> {
   const telegram = await startTelegram(t, chat)
-  return { telegram, ...(await build(t, { ...options, config: { ...telegram.config, ...options.config } })) }
+  return {
+    telegram,
+    ...(await build(t, { ...options, config: { ...anyNumber, ...telegram.config, ...options.config } })),
+  }
 }
 
 /** By channel. The log stands behind every chat: it is left out where it was not told. */
