@@ -89,6 +89,8 @@ export interface Holdpoint {
   openapi(): string
   /** Answers what came through the database's own socket: about keys, people and sessions, as their owner. */
   routeLocal(request: IncomingMessage, response: ServerResponse): void
+  /** Says in the log who is to be told and cannot be. */
+  warnOfUntold(): void
   /** Once it is known where agents and where people reach it, which every notice says. */
   startSending(url: string, peopleUrl: string): void
   stopSending(graceMs: number): Promise<void>
@@ -196,6 +198,10 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   logEvents(store, log)
   announceInLog(store, log, () => pagesUrl, chats.length > 0)
 
+  function warnOfUntold(): void {
+    for (const problem of service.tellings.problems(service.policy().rules, nameCommand)) log.warn(problem)
+  }
+
   const handleError = createErrorHandler(log)
   // Fastify's own logger stays off: one line an event, and a request is not an event.
   const app: Api = Fastify({
@@ -297,7 +303,9 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
       local.add(request)
       app.routing(request, response)
     },
+    warnOfUntold,
     startSending(url, peopleUrl) {
+      warnOfUntold()
       pagesUrl = config.publicUrl ?? peopleUrl
       outbox.start(url)
       follower.start()

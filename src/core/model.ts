@@ -316,6 +316,10 @@ export interface MessageRef {
  */
 export type Occasion = 'notice' | 'escalation' | 'reminder' | 'last_reminder' | 'schedule' | `asked:${string}`
 
+/** As the API shows them. */
+export const shownOccasions = ['notice', 'escalation', 'reminder', 'last_reminder', 'asked'] as const
+export type ShownOccasion = (typeof shownOccasions)[number]
+
 /** Which delivery. */
 export type DeliveryKey = Pick<Delivery, 'subjectId' | 'channel' | 'destination' | 'occasion'>
 

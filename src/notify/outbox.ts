@@ -58,6 +58,21 @@ const over: DeliveryResult = { kind: 'skipped', until: null, error: 'resolved' }
 
 const silent: HealthLog = { info() {}, warn() {} }
 
+/** The same said again is no news, until all is well. */
+function sayOnce(log: HealthLog): HealthLog {
+  const said = new Set<string>()
+  return {
+    info(fields, message) {
+      if (said.size > 0) log.info(fields, message)
+      said.clear()
+    },
+    warn(fields, message) {
+      if (!said.has(message)) log.warn(fields, message)
+      said.add(message)
+    },
+  }
+}
+
 function earliest(...times: (number | undefined)[]): number | undefined {
   const found = times.filter((at) => at !== undefined)
   return found.length === 0 ? undefined : Math.min(...found)
@@ -85,6 +100,8 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
     const shares = new Map<string, number>()
     /** Destinations that have had their messages for now, or for which something is collected; and until when that stays so. */
     const held = new Map<string, number>()
+    /** Of people's own places: what is wrong with all of them is said once. */
+    const calm = sayOnce(log)
     let isHeldKnown = pace === null
     let lastServed = ''
     let restsUntil = -Infinity
@@ -273,6 +290,10 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
           ? 'not now'
           : await sendTo(health, obstacle, () => carrier.prepareTogether(confirmations, destination))
       const told = result !== 'not now' && result.kind === 'sent' ? ({ kind: 'collected' } as const) : result
+      if (told !== 'not now' && told.kind === 'collected') {
+        const where = { channel: name, ...(destination === '' ? {} : { to: destination }), requests: confirmations.length }
+        log.info(where, `${name} was told of these in one message; each that still waits gets its own`)
+      }
       await Promise.all(
         found.map(({ one, subject }) => {
           if (subject === undefined) return undefined
@@ -377,7 +398,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
           if (health.underWay === 0 && health.skip(now) === undefined) destinations.delete(key)
         }
       }
-      const health = createHealth(name, widthEach, carrier.isLoud ? log : silent)
+      const health = createHealth(name, widthEach, carrier.isLoud ? (destination === '' ? log : calm) : silent)
       destinations.set(destination, health)
       return health
     }

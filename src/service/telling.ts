@@ -1,8 +1,19 @@
 // Who is told of what: as a rule or the settings say, and as far as there are chats and people with an id there.
 import { idIn } from '../access/person.js'
-import { type Audience, type ChatName, isAlarm, type Occasion, personalChats, type Subject } from '../core/model.js'
-import { type Line, linesFor, type Place, type Reach } from '../notify/lines.js'
-import { audienceOf, type Groups, type Target } from '../policy/telling.js'
+import {
+  type Audience,
+  type ChatName,
+  chatTitles,
+  isAlarm,
+  type Occasion,
+  personalChats,
+  type Subject,
+  type Terms,
+} from '../core/model.js'
+import { visibleLine } from '../core/visible.js'
+import { decidersOf, type Line, linesFor, type Place, type Reach } from '../notify/lines.js'
+import type { Rule } from '../policy/policy.js'
+import { audienceOf, type Groups, isNamed, type Target, unknownGroupsIn } from '../policy/telling.js'
 import type { People } from './people.js'
 
 /** A chat of the settings, as far as it matters who can be told there. */
@@ -18,10 +29,8 @@ export interface Tellings {
   linesFor(subject: Subject, occasion: Occasion): Line[]
   /** Whose own place this is; null: nobody's, or it is not known. */
   ownerOf(place: Place): string | null
-  /** Where somebody can be told by themselves. */
-  placesOf(name: string): Place[]
-  /** What the settings say, with groups spelt out. */
-  usual(): Audience
+  /** Who is to be told and cannot be, in sentences: nobody is left untold, but others are told. */
+  problems(rules: readonly Rule[], nameCommand: (command: string) => string): string[]
 }
 
 /** `groups` are those of the rules, as they are now. */
@@ -70,7 +79,46 @@ export function createTellings(
       const personal = personalChats.find((one) => one === channel)
       return personal === undefined ? null : (people.byIdentity({ channel: personal, id: destination })?.name ?? null)
     },
-    placesOf,
-    usual,
+    problems(rules, nameCommand) {
+      const said = new Set<string>()
+      const name = 'CONFIRMATION_NOTIFY'
+      for (const group of unknownGroupsIn(targets, groups())) {
+        said.add(`${name} tells group:${visibleLine(group)}, and the rules have no such group: nobody of it is told`)
+      }
+      const look = (who: string, audience: Audience | null, terms: Terms | null) => {
+        if (audience === null || !isNamed(audience)) return
+        for (const chat of audience.chats.filter((one) => !names.includes(one))) {
+          said.add(`${who} tells ${chatTitles[chat]}, which is not set up`)
+        }
+        const deciders = audience.deciders && terms !== null ? decidersOf({ terms, requester: '' }) : []
+        for (const person of new Set([...audience.people, ...deciders])) {
+          const problem = problemWith(person, nameCommand)
+          if (problem !== null) said.add(`${who} tells ${visibleLine(person)} alone, ${problem}. The chats are told instead`)
+        }
+      }
+      look(name, usual(), null)
+      for (const { terms } of rules) {
+        const who = `the rule "${visibleLine(terms.rule)}"`
+        look(who, terms.telling?.notify ?? null, terms)
+        look(who, terms.telling?.escalation?.to ?? null, terms)
+        // Whom the settings mean by it, each rule says.
+        if (terms.telling?.notify == null && isNamed(usual())) look(who, onlyDeciders(usual()), terms)
+      }
+      return [...said]
+    },
   }
+
+  /** Why they cannot be told by themselves, or null. */
+  function problemWith(name: string, nameCommand: (command: string) => string): string | null {
+    if (placesOf(name).length > 0) return null
+    if (people.find(name) !== undefined && !people.mayDecide(name)) return 'who has no key any more that lets them decide'
+    const channel = personalChats.find((one) => names.includes(one))
+    if (channel === undefined) return 'and no chat is set up that can tell one person'
+    const how = nameCommand(`people set --name ${/^[\w.@+-]+$/.test(name) ? name : 'NAME'} --${channel} ID`)
+    return `whose id no chat knows: ${how}`
+  }
+}
+
+function onlyDeciders(audience: Audience): Audience {
+  return isNamed(audience) ? { chats: [], people: [], deciders: audience.deciders } : audience
 }
