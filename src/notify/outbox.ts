@@ -220,7 +220,8 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       let left = remaining
       let isWaiting = false
       for (const one of [...due.filter((one) => !isNew(one)), ...collected]) {
-        if (inFlight.has(nameOf(one))) continue
+        // What was collected and is over by now is due as well.
+        if (inFlight.has(nameOf(one)) || chosen.has(nameOf(one))) continue
         const isCounted = counts(one, now)
         // What finds no room to be sent in is looked at when a send ends.
         const hasRoom = health.underWay < roomOf(health, now) && (!isCounted || left > 0)
@@ -291,7 +292,11 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
           : await sendTo(health, obstacle, () => carrier.prepareTogether(confirmations, destination))
       const told = result !== 'not now' && result.kind === 'sent' ? ({ kind: 'collected' } as const) : result
       if (told !== 'not now' && told.kind === 'collected') {
-        const where = { channel: name, ...(destination === '' ? {} : { to: destination }), requests: confirmations.length }
+        const where = {
+          channel: name,
+          ...(destination === '' ? {} : { to: destination }),
+          requests: confirmations.length,
+        }
         log.info(where, `${name} was told of these in one message; each that still waits gets its own`)
       }
       await Promise.all(

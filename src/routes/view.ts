@@ -76,7 +76,10 @@ export function confirmationView(confirmation: Confirmation) {
 }
 
 export function foundView({ confirmation, deliveries }: Found) {
-  return { ...confirmationView(confirmation), deliveries: deliveries.filter((one) => one.occasion !== 'schedule').map(deliveryView) }
+  return {
+    ...confirmationView(confirmation),
+    deliveries: deliveries.filter((one) => one.occasion !== 'schedule').map(deliveryView),
+  }
 }
 
 /**

@@ -93,7 +93,8 @@ export function createTellings(
         const deciders = audience.deciders && terms !== null ? decidersOf({ terms, requester: '' }) : []
         for (const person of new Set([...audience.people, ...deciders])) {
           const problem = problemWith(person, nameCommand)
-          if (problem !== null) said.add(`${who} tells ${visibleLine(person)} alone, ${problem}. The chats are told instead`)
+          if (problem !== null)
+            said.add(`${who} tells ${visibleLine(person)} alone, ${problem}. The chats are told instead`)
         }
       }
       look(name, usual(), null)
@@ -111,7 +112,8 @@ export function createTellings(
   /** Why they cannot be told by themselves, or null. */
   function problemWith(name: string, nameCommand: (command: string) => string): string | null {
     if (placesOf(name).length > 0) return null
-    if (people.find(name) !== undefined && !people.mayDecide(name)) return 'who has no key any more that lets them decide'
+    if (people.find(name) !== undefined && !people.mayDecide(name))
+      return 'who has no key any more that lets them decide'
     const channel = personalChats.find((one) => names.includes(one))
     if (channel === undefined) return 'and no chat is set up that can tell one person'
     const how = nameCommand(`people set --name ${/^[\w.@+-]+$/.test(name) ? name : 'NAME'} --${channel} ID`)

@@ -27,10 +27,18 @@ function reachOf(chats: ChatName[], isPrivate = false): Reach {
   }
 }
 
-const named = (fields: Partial<Exclude<Audience, string>>): Audience => ({ chats: [], people: [], deciders: false, ...fields })
+const named = (fields: Partial<Exclude<Audience, string>>): Audience => ({
+  chats: [],
+  people: [],
+  deciders: false,
+  ...fields,
+})
 
 /** Each line as telegram > telegram:11. */
-function lines(audience: Audience, given: { terms?: Partial<Terms>; requester?: string; reach?: Reach } = {}): string[] {
+function lines(
+  audience: Audience,
+  given: { terms?: Partial<Terms>; requester?: string; reach?: Reach } = {},
+): string[] {
   const { terms = {}, requester = 'bot', reach = reachOf(['telegram', 'discord']) } = given
   const held = hold(submissionOf({ requester }), 'id-0001', t0, { ...defaultTerms, ...terms })
   return linesFor(audience, held, reach).map(({ places }) =>
@@ -46,7 +54,12 @@ const audiences: [name: string, audience: Audience, terms: Partial<Terms>, lines
   ['one chat', named({ chats: ['discord'] }), {}, ['discord']],
   ['chats in their own order', named({ chats: ['discord', 'telegram'] }), {}, ['telegram', 'discord']],
   ['a chat that is not set up: as usual', named({ chats: ['slack'] }), {}, [usual]],
-  ['somebody: where they are known, then as usual', named({ people: ['alice'] }), {}, ['telegram:11 > telegram > discord']],
+  [
+    'somebody: where they are known, then as usual',
+    named({ people: ['alice'] }),
+    {},
+    ['telegram:11 > telegram > discord'],
+  ],
   [
     'somebody who is known in two chats',
     named({ people: ['bob'] }),

@@ -30,11 +30,7 @@ const lives: [seconds: number, telling: Partial<Telling>, steps: Record<string, 
   [300, { notify: 'all' }, {}],
   [300, { remindAfter: 0.5 }, { reminder: 150, last_reminder: 240 }],
   [300, { escalation: escalation(0.75) }, { escalation: 225, last_reminder: 240 }],
-  [
-    300,
-    { remindAfter: 0.5, escalation: escalation(0.9) },
-    { reminder: 150, last_reminder: 240, escalation: 270 },
-  ],
+  [300, { remindAfter: 0.5, escalation: escalation(0.9) }, { reminder: 150, last_reminder: 240, escalation: 270 }],
   [30, { remindAfter: 0.5 }, { reminder: 15, last_reminder: 20 }],
   [9, { remindAfter: 0.5 }, { reminder: 4.5, last_reminder: 6 }],
   [1, { remindAfter: 0.25 }, { reminder: 0.25, last_reminder: 0.667 }],
@@ -98,13 +94,29 @@ t.test('whoever was told is told again, each in their place', async (t) => {
 })
 
 t.test('whoever has voted is left alone', async (t) => {
-  const vote = { verdict: 'approve' as const, at: t0, via: 'telegram' as const, reason: null, comment: null, remember: null }
+  const vote = {
+    verdict: 'approve' as const,
+    at: t0,
+    via: 'telegram' as const,
+    reason: null,
+    comment: null,
+    remember: null,
+  }
   const by = { kind: 'user', channel: 'telegram', id: '13' } as const
-  const subject = { ...pending, votes: [{ ...vote, by: person('alice') }, { ...vote, by }] }
-  t.match(due([told('telegram', '11'), told('telegram', '12'), told('telegram', '13'), told('telegram')], { subject }), {
-    written: ['reminder telegram:12 queued', 'reminder telegram: queued'],
-    events: ['reminded in 2'],
-  })
+  const subject = {
+    ...pending,
+    votes: [
+      { ...vote, by: person('alice') },
+      { ...vote, by },
+    ],
+  }
+  t.match(
+    due([told('telegram', '11'), told('telegram', '12'), told('telegram', '13'), told('telegram')], { subject }),
+    {
+      written: ['reminder telegram:12 queued', 'reminder telegram: queued'],
+      events: ['reminded in 2'],
+    },
+  )
 })
 
 t.test('where no chat was told the log is told again', async (t) => {
