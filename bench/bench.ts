@@ -5,6 +5,7 @@ import { decisions } from './decisions.js'
 import { history } from './history.js'
 import { keys } from './keys.js'
 import { masses } from './masses.js'
+import { messages } from './messages.js'
 import { formatRows, isMet, type Row } from './rows.js'
 import { type Size, sizeOf } from './size.js'
 import { streams } from './streams.js'
@@ -20,6 +21,7 @@ const benches: Record<string, (size: Size) => Promise<Row[]>> = {
   bodies,
   streams,
   masses,
+  messages,
   history,
 }
 

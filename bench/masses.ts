@@ -42,6 +42,7 @@ async function deliveries(bench: Bench, size: Size, count: number): Promise<Row>
     TELEGRAM_BOT_TOKEN: '1:bench',
     TELEGRAM_HOME_CHANNEL: '-1',
     TELEGRAM_API_BASE: `http://127.0.0.1:${chatPort}`,
+    CONFIRMATION_NOTIFY_RATE: '0',
   }
   const { process: server } = await bench.startHoldpoint(dbPath, { env })
   const began = performance.now()

@@ -23,7 +23,7 @@ const isAll = process.argv[2] !== 'src'
 const config = isAll ? 'tsconfig.json' : 'tsconfig.src.json'
 /** What runs in a browser knows other libraries than the rest does. */
 const browserConfig = 'src/web/browser/tsconfig.json'
-/** What the package exports, described for the compilers of others: src/index.ts and whatever that imports. */
+/** What the package exports, described for the compilers of others: src/index.ts, src/client and whatever they import. */
 const typesConfig = 'tsconfig.types.json'
 const types = 'dist/types'
 const configs = ['tsconfig.json', 'tsconfig.src.json', browserConfig, typesConfig]

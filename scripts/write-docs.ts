@@ -1,5 +1,5 @@
-// Writes what is made from the code: openapi.yaml, policy.schema.json, the schema of the database for the test that holds
-// on to it, and the tables in docs/.
+// Writes what is made from the code: openapi.yaml, policy.schema.json, the types of the client, the schema of the database
+// for the test that holds on to it, and the tables in docs/.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,11 +11,13 @@ import { migrate, schemaOf } from '../src/store/sqlite/database.js'
 import Database from '../src/store/sqlite/driver.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../src/store/sqlite/writing.js'
+import { clientTypesFile, createClientTypes } from './client-types.js'
 import { createTables, renewTables } from './tables.js'
 
 const openapi = await describeApi()
 write('openapi.yaml', openapi)
 write('policy.schema.json', rulesJsonSchema())
+write(clientTypesFile, await createClientTypes(openapi, clientTypesFile))
 write('test/store/schema.sql', schemaOf(migrated()))
 const tables = createTables(openapi)
 for (const name of readdirSync('docs').filter((one) => one.endsWith('.md'))) {

@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
 import { anyone } from './access/role.js'
-import { createWhenSent } from './chat/arrival.js'
+import { createArrival } from './chat/arrival.js'
 import { createListener } from './chat/commands.js'
 import { createEars } from './chat/ears.js'
 import { createPresses } from './chat/press.js'
@@ -15,7 +15,7 @@ import { type Clock, systemClock, systemTimeZone } from './clock.js'
 import type { Config } from './config/schemas.js'
 import { type Recipient, textOf } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
-import { type ChatName, chatTitles, personalChats } from './core/model.js'
+import { type ChatName, chatTitles, type DeliveryKey, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
@@ -24,6 +24,7 @@ import { createCards } from './notify/cards.js'
 import { carryAll, carryCallbacks, type Routing } from './notify/carrier.js'
 import type { Chat } from './notify/chat.js'
 import { createChats } from './notify/chats.js'
+import { isSameDelivery } from './notify/delivery.js'
 import { createFollower } from './notify/follower.js'
 import { announceInLog } from './notify/log-channel.js'
 import { createOutbox } from './notify/outbox.js'
@@ -143,11 +144,15 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     linesFor: (subject, occasion) => service.tellings.linesFor(subject, occasion),
     ownerOf: (place) => service.tellings.ownerOf(place),
   }
+  const messageOf = async (of: DeliveryKey) => {
+    const found = (await store.deliveries.of(of.subjectId)).find((one) => isSameDelivery(one, of))
+    return found?.message ?? null
+  }
   const outbox = createOutbox({
     store,
     clock,
     carriers: [
-      ...carryAll(chats, routing, { makeCard, read, nameOf, list }, config.notifyRate),
+      ...carryAll(chats, routing, { makeCard, read, nameOf, messageOf, list }, config.notifyRate),
       // Without a secret, what is to be called back waits for a start with one.
       ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],
@@ -183,15 +188,23 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const howToAllow = (channel: string, id: string) =>
     `You may not decide here: nobody has allowed your id, ${id}. Whoever runs Holdpoint can: ` +
     `${nameCommand(`people set --name NAME --${channel} ${id}`)}, or ${channel.toUpperCase()}_ALLOWED_USERS.`
-  const { deliveries, inbox } = store
-  const listener = createListener({ service, deliveries, who, howToAllow, log })
+  const { inbox } = store
+  const arrival = createArrival(store, clock)
+  const listener = createListener({
+    service,
+    findSent: arrival.findSent,
+    showAnew: (of) => follower.ask(of, null),
+    who,
+    howToAllow,
+    log,
+  })
   const presses = createPresses({
     service,
     follower,
     who,
-    whenSent: createWhenSent(store, clock),
+    whenSent: arrival.whenSent,
+    deliveryOf: (channel, message) => store.deliveries.ofMessage(channel, message),
     howToAllow,
-    askWhy: (chat, press, of) => void listener.askWhy(chat, press, of),
   })
   const ears = createEars({ chats, presses, listener, inbox, clock, random, log })
   const metrics = createMetrics(store, service)

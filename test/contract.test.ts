@@ -233,7 +233,7 @@ t.test('16. a notification that fails is tried again', async (t) => {
   t.teardown(() => chat.close())
   const telegramApiBase = `http://127.0.0.1:${(chat.address() as AddressInfo).port}`
   const { submit, call, clock } = await build(t, {
-    config: { telegramBotToken: '1:x', telegramHomeChannel: '1', telegramApiBase },
+    config: { telegramBotToken: '1:x', telegramHomeChannel: '1', telegramApiBase, telegramMode: 'off' },
   })
   await submit()
   const state = async () =>

@@ -201,6 +201,35 @@ t.test('tokens are not taken from the command line, and no message repeats one',
   t.notMatch(problemsOf(['--config', file]).join(), /secret-token/)
 })
 
+t.test('who may decide in Telegram is named by ids of people, and by nothing else', (t) => {
+  const wrong = ['*', 'maria', '@maria', '-1001', '11;12', '11,*', '1e3', '0x1f', '1.5', '١٢', '1'.repeat(33), ',']
+  for (const value of wrong) {
+    const [problem, ...others] = problemsOf([], { TELEGRAM_ALLOWED_USERS: value })
+    t.match(problem, /^TELEGRAM_ALLOWED_USERS: must (be ids of people, 1 to 32 digits each|not be empty)/, value)
+    t.same(others, [], value)
+  }
+  const allowed = (value: string) => read([], { TELEGRAM_ALLOWED_USERS: value }).config.telegramAllowedUsers
+  t.same(allowed('11'), ['11'])
+  t.same(allowed(' 11, 12 13,'), ['11', '12', '13'])
+  t.end()
+})
+
+t.test('Telegram calls us with a secret and a public URL alone', (t) => {
+  const chat = { TELEGRAM_BOT_TOKEN: 'x', TELEGRAM_HOME_CHANNEL: '1', TELEGRAM_MODE: 'webhook' }
+  const secret = { TELEGRAM_WEBHOOK_SECRET: 'a-secret-that-is-long-enough' }
+  const url = ['--public-url', 'https://hold.example']
+  t.match(problemsOf([], chat), [/webhook needs TELEGRAM_WEBHOOK_SECRET and CONFIRMATION_PUBLIC_URL/])
+  t.match(problemsOf(url, chat), [/webhook needs TELEGRAM_WEBHOOK_SECRET;/])
+  t.match(problemsOf([], { ...chat, ...secret }), [/webhook needs CONFIRMATION_PUBLIC_URL;/])
+  t.same(problemsOf(url, { ...chat, ...secret }), [])
+  for (const value of ['short', 'with spaces in it, long enough', 'x'.repeat(257), 'ünïcödé-ünïcödé-ünïcödé']) {
+    const [problem] = problemsOf(url, { ...chat, TELEGRAM_WEBHOOK_SECRET: value })
+    t.match(problem, /^TELEGRAM_WEBHOOK_SECRET: must be 16 to 256 letters, digits, _ and -$/)
+  }
+  t.match(problemsOf([], { ...chat, TELEGRAM_MODE: 'push' }), [/^TELEGRAM_MODE: must be polling, webhook or off/])
+  t.end()
+})
+
 t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
   t.match(read([], { TELEGRAM_BOT_TOKEN: 'x' }).warnings, [/TELEGRAM_HOME_CHANNEL is not/])
   t.match(read([], { DISCORD_BOT_TOKEN: 'x' }).warnings, [/DISCORD_HOME_CHANNEL is not/])
@@ -218,6 +247,20 @@ t.test('half a chat and a misspelt variable are worth a warning', async (t) => {
   t.match(read([], { DISCORD_WEBHOOK_URL: 'https://discord.com/api/webhooks/1/x', ...telegram }).warnings, [
     /^Telegram and Discord will be told, but without a public URL/,
   ])
+})
+
+t.test('who may decide in a chat is said by ids, and by nothing that anybody could choose', async (t) => {
+  for (const value of ['*', 'maria', '@maria', '1,*', '1 2 maria#1', '-5', '1.5', '<@1>', '1;2']) {
+    t.match(
+      problemsOf([], { DISCORD_ALLOWED_USERS: value }).join(),
+      /^DISCORD_ALLOWED_USERS: must be ids of people, 1 to 32 digits each/,
+      value,
+    )
+  }
+  const { config } = read([], { DISCORD_ALLOWED_USERS: '123456789012345678, 2,3' })
+  t.same(config.discordAllowedUsers, ['123456789012345678', '2', '3'])
+  t.match(problemsOf([], { DISCORD_PUBLIC_KEY: 'key' }), [/DISCORD_PUBLIC_KEY: must be 64 hexadecimal digits/])
+  t.match(problemsOf([], { DISCORD_PUBLIC_KEY: '0'.repeat(64) }), [/DISCORD_PUBLIC_KEY: .*lets everybody sign/])
 })
 
 t.test('help and version are asked for in any company', async (t) => {

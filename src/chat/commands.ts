@@ -3,12 +3,13 @@
 import { anyone } from '../access/role.js'
 import { cut } from '../core/cut.js'
 import { nearTo } from '../core/closest.js'
-import type { Confirmation, Delivery, Occasion } from '../core/model.js'
+import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Occasion } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { visibleLine } from '../core/visible.js'
-import type { Chat, Press, Text, TextPart, Words } from '../notify/chat.js'
+import type { Chat, Text, TextPart, Words } from '../notify/chat.js'
+import { whyIn } from '../notify/why.js'
 import type { Service } from '../service/service.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import { StoreUnavailable } from '../store/store.js'
 import { decisionOf, sayDone, sayState } from './press.js'
 import type { Known, Who } from './who.js'
 
@@ -30,7 +31,10 @@ export interface WordsDeps {
     Service,
     'find' | 'findByShortId' | 'decide' | 'comment' | 'askFor' | 'listPending' | 'sessions' | 'now'
   >
-  deliveries: Pick<Store['deliveries'], 'ofMessage'>
+  /** The delivery of a message of ours; somebody may reply before it is on disk which message that is. */
+  findSent(channel: ChatName, message: MessageRef): Promise<Delivery | undefined>
+  /** Edits a message until it shows what stands. */
+  showAnew(of: DeliveryKey): void
   who: Who
   howToAllow(channel: string, id: string): string
   log: { warn(fields: object, message: string): void }
@@ -40,18 +44,12 @@ export interface WordsDeps {
 const mostListed = 15
 const mostName = 60
 const mostReason = 10_000
-/** So many messages are remembered that ask for a reason. Who answers later replies to the request itself. */
-const mostAsked = 500
 
 export interface Listener {
   say(chat: Chat, words: Words): Promise<void>
-  /** Asks whoever denied for a reason, by a reply. Nothing waits for that. */
-  askWhy(chat: Chat, press: Pick<Press, 'by' | 'message'>, of: Delivery): Promise<void>
 }
 
-export function createListener({ service, deliveries, who, howToAllow, log }: WordsDeps): Listener {
-  /** The confirmation that each such message is about. */
-  const asked = new Map<string, string>()
+export function createListener({ service, findSent, showAnew, who, howToAllow, log }: WordsDeps): Listener {
   const never = new AbortController().signal
 
   async function tell(chat: Chat, words: Words, lines: TextPart[][]): Promise<void> {
@@ -69,9 +67,10 @@ export function createListener({ service, deliveries, who, howToAllow, log }: Wo
     if (known === null) {
       const { by } = words
       const isOnRecord = await who.refuseStranger(by, by.channel, null)
-      // In a chat of many they would all read the answer; and who asks too often is answered no more.
-      if (words.isPrivate && isOnRecord && !by.isNobody)
-        await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
+      // Who asks too often is answered no more; and where many would read the answer there is none.
+      if (!isOnRecord || by.isNobody) return
+      if (words.whisper !== undefined) await words.whisper(howToAllow(by.channel, by.id))
+      else if (words.isPrivate) await tell(chat, words, [[{ ours: howToAllow(by.channel, by.id) }]])
       return
     }
     try {
@@ -167,36 +166,16 @@ export function createListener({ service, deliveries, who, howToAllow, log }: Wo
   async function comment(chat: Chat, words: Words, by: Known): Promise<void> {
     const { replyTo, text } = words
     if (replyTo === null || text.trim() === '') return
-    const prompt = `${chat.name} ${replyTo.chat} ${replyTo.id}`
-    const id = asked.get(prompt) ?? (await deliveries.ofMessage(chat.name, replyTo))?.subjectId
-    if (id === undefined) return
+    const of = await findSent(chat.name, replyTo)
+    // A message about several is about none of them.
+    if (of === undefined || of.state === 'collected') return
     const said = text.replaceAll('\0', '').toWellFormed().trim().slice(0, mostReason)
-    const result = await service.comment(id, said, by, words.by.channel)
-    asked.delete(prompt)
+    const result = await service.comment(of.subjectId, said, by, words.by.channel)
+    if (!isRefusal(result)) showAnew({ ...of, occasion: whyIn(of.occasion)?.card ?? of.occasion })
     await tell(chat, words, isRefusal(result) ? no(result) : [[{ ours: 'Recorded.' }]])
   }
 
-  return {
-    say,
-    async askWhy(chat, { by, message }, of) {
-      const text: Text = {
-        lines: [[{ ours: 'Denied. To say why, reply to this message; you need not.' }]],
-        link: null,
-        asksReply: true,
-        asked: by.id,
-        ...(message === null ? {} : { replyTo: message }),
-      }
-      const outcome = await chat.sendText(
-        text,
-        of.destination,
-        `why:${of.subjectId}:${of.destination}:${of.occasion}`,
-        never,
-      )
-      if (outcome.kind !== 'sent' || outcome.message === undefined) return
-      asked.set(`${chat.name} ${outcome.message.chat} ${outcome.message.id}`, of.subjectId)
-      for (const [first] of asked) if (asked.size > mostAsked) asked.delete(first)
-    },
-  }
+  return { say }
 }
 
 interface Written {

@@ -3,11 +3,13 @@
 import { anyone } from '../access/role.js'
 import type { Button } from '../access/button.js'
 import { textOf } from '../core/actor.js'
-import type { Confirmation, Delivery, DeliveryKey, Pending } from '../core/model.js'
+import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Pending } from '../core/model.js'
 import { isRefusal } from '../core/refusal.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Chat, Press, PressAnswer } from '../notify/chat.js'
+import { isSameDelivery } from '../notify/delivery.js'
 import type { Follower } from '../notify/follower.js'
+import { askWhyOccasion } from '../notify/why.js'
 import type { Decision } from '../service/decide.js'
 import type { Service } from '../service/service.js'
 import { OutcomeUnknown, StoreUnavailable } from '../store/store.js'
@@ -19,17 +21,19 @@ export interface PressDeps {
   who: Who
   /** Waits a moment until this message is known to have gone out: somebody may press it before that. */
   whenSent(of: DeliveryKey): Promise<void>
+  /** The delivery of a message, if it is one of ours. */
+  deliveryOf(channel: ChatName, message: MessageRef): Promise<Delivery | undefined>
   /** What a stranger is told to do. */
   howToAllow(channel: string, id: string): string
-  /** Asks whoever denied for a reason, where no form did. */
-  askWhy(chat: Chat, press: Press, of: Delivery): void
 }
 
 const maxReason = 10_000
 
 export type Presses = (chat: Chat, press: Press) => Promise<PressAnswer>
 
-export function createPresses({ service, follower, who, whenSent, howToAllow, askWhy }: PressDeps): Presses {
+export function createPresses(deps: PressDeps): Presses {
+  const { service, follower, who, whenSent, deliveryOf, howToAllow } = deps
+
   async function take(chat: Chat, press: Press): Promise<PressAnswer> {
     const { by, data } = press
     const button = await service.findButton(data)
@@ -39,7 +43,7 @@ export function createPresses({ service, follower, who, whenSent, howToAllow, as
       return alert(by.isNobody ? 'Only a person can decide, under their own name.' : howToAllow(by.channel, by.id))
     }
     const found = button === undefined ? null : await findMessage(button, press)
-    if (button === undefined || found === null) return alert('This button is no longer good. Use the newest message.')
+    if (button === undefined || found === null) return alert(await sayNoLonger(press))
     const { confirmation, delivery } = found
     if (confirmation.status !== 'pending') {
       follower.ask(delivery, null)
@@ -83,8 +87,17 @@ export function createPresses({ service, follower, who, whenSent, howToAllow, as
   async function findSent(of: DeliveryKey) {
     const found = await service.find(of.subjectId, anyone)
     if (isRefusal(found)) return null
-    const delivery = found.deliveries.find((one) => isSame(one, of))
+    const delivery = found.deliveries.find((one) => isSameDelivery(one, of))
     return delivery?.message == null ? null : { confirmation: found.confirmation, delivery }
+  }
+
+  /** Whoever comes too late for a button that is gone learns how it ended. */
+  async function sayNoLonger({ by, message }: Press): Promise<string> {
+    const of = message === null ? undefined : await deliveryOf(by.channel, message)
+    const found = of === undefined || of.state === 'collected' ? null : await service.find(of.subjectId, anyone)
+    if (found !== null && !isRefusal(found) && found.confirmation.status !== 'pending')
+      return sayState(found.confirmation)
+    return 'This button is no longer good. Use the newest message.'
   }
 
   /** What is wrong with who denies is told before they write a reason. */
@@ -98,15 +111,17 @@ export function createPresses({ service, follower, who, whenSent, howToAllow, as
   async function decide(
     chat: Chat,
     press: Press,
-    of: Delivery,
+    of: DeliveryKey,
     by: Known,
     choice: 'approve' | 'session' | 'deny',
   ): Promise<PressAnswer> {
-    const result = await service.decide(of.subjectId, decisionOf(choice, by, press.reason, press.by.channel))
-    if (isRefusal(result)) return alert(result.sentence)
-    const { confirmation } = result
-    if (choice === 'deny' && press.reason === null && !chat.hasForms) askWhy(chat, press, of)
-    return quiet(sayDone(confirmation, choice))
+    const { channel, destination } = of
+    // Where no form did.
+    const asksWhy = choice === 'deny' && press.reason === null && !chat.hasForms
+    const askWhy = asksWhy ? { channel, destination, occasion: askWhyOccasion(press.by.id, of.occasion) } : null
+    const decision = decisionOf(choice, by, press.reason, press.by.channel)
+    const result = await service.decide(of.subjectId, { ...decision, askWhy })
+    return isRefusal(result) ? alert(result.sentence) : quiet(sayDone(result.confirmation, choice))
   }
 
   return async (chat, press) => {
@@ -157,10 +172,6 @@ export function sayState({ status, resolution }: Confirmation): string {
   const by = textOf(resolution.by)
   if (status === 'expired') return 'It has expired: nobody answered in time.'
   return `It is ${status.replace('_', '-')} already, by ${by}. That stands.`
-}
-
-function isSame(one: DeliveryKey, other: DeliveryKey): boolean {
-  return one.channel === other.channel && one.destination === other.destination && one.occasion === other.occasion
 }
 
 function alert(text: string): PressAnswer {

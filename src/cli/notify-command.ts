@@ -44,7 +44,7 @@ export async function testChats({ given, config, output }: Context): Promise<boo
 function say({ print }: Output, { name, works, as, problem }: Tested): void {
   const who = as === null ? '' : ` as ${as}`
   print(inert(works ? `${name}: the test message was sent${who}` : `${name}: ${problem!}`))
-  if (works && problem !== null) print(inert(`  but ${problem}`))
+  if (works && problem !== null) print(inert(`  ${problem}`))
 }
 
 async function test(chat: Chat): Promise<Tested> {
@@ -54,8 +54,9 @@ async function test(chat: Chat): Promise<Tested> {
   // One that was not reached now may be in a moment; what is refused will be refused.
   if (found.state !== 'reachable') return { name: chat.name, works: false, as, problem: sayProbe(found) }
   const outcome = await chat.sendText(message, '', `test:${Date.now()}`, never)
-  const problem = outcome.kind === 'sent' ? null : sayOutcome(outcome)
-  return { name: chat.name, works: problem === null, as, problem }
+  const but = found.state === 'reachable' ? (found.but ?? null) : null
+  const works = outcome.kind === 'sent'
+  return { name: chat.name, works, as, problem: works ? but : sayOutcome(outcome) }
 }
 
 function sayProbe(found: Exclude<Probe, { state: 'reachable' }>): string {
@@ -67,5 +68,9 @@ function sayOutcome(outcome: Exclude<SendOutcome, { kind: 'sent' }>): string {
   if (outcome.kind === 'busy') {
     return `it takes no message for ${Math.ceil(outcome.retryAfterMs / 1000)} s: ${outcome.error}. Try again then.`
   }
-  return `the test message was not taken: ${outcome.error}`
+  const mend =
+    outcome.kind === 'failed'
+      ? 'Try again; and see whether this machine reaches it.'
+      : 'See that the bot may write there: that it is in the chat and may send messages, or that whoever reads it has not blocked it.'
+  return `the test message was not taken: ${outcome.error}. ${mend}`
 }

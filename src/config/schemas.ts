@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { chatIdPatterns } from '../access/person.js'
 import type { PersonalChat } from '../core/model.js'
 import { problemWithAllowedHost } from '../notify/address.js'
+import { problemWithPublicKey } from '../notify/discord-signature.js'
 import { problemWithSecret } from '../notify/signature.js'
 import { problemWithTarget, problemWithTargets } from '../policy/telling.js'
 import { type Key, logLevels, type settings } from './settings.js'
@@ -95,7 +96,10 @@ export const schemas = {
   discordHomeChannel: channelId,
   discordWebhookUrl: httpUrl,
   discordAllowedUsers: allowedUsers('discord', '1 to 32 digits each'),
-  discordPublicKey: text.refine((value) => /^[0-9a-f]{64}$/i.test(value), 'must be 64 hexadecimal digits'),
+  discordPublicKey: text.superRefine((value, context) => {
+    const problem = problemWithPublicKey(value)
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  }),
   discordApiBase: httpUrl,
   slackBotToken: text,
   slackAppToken: text,

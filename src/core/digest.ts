@@ -1,6 +1,6 @@
 // What an approval is bound to: one hash over what will be done, by whom, for whom and in which session.
 import { hash } from 'node:crypto'
-import { canonical, raw } from './json.js'
+import { canonical, CanonicalText, digestText } from './canonical.js'
 import type { Submission } from './model.js'
 
 /** SHA-256 of a text, in hexadecimal digits. */
@@ -13,27 +13,19 @@ export function canonicalOf({ details }: Pick<Submission, 'details'>): string {
   return canonical(JSON.parse(details))
 }
 
-/**
- * SHA-256 over the RFC 8785 form of exactly these; for whom it is done counts where somebody is named. Names are the API's
- * own, so that anybody can compute it from what was submitted. `details` is JSON text.
- */
+/** SHA-256 of the `digestText` of a submission. `details` is its canonical form, where that is known already. */
 export function digestOf(
   of: Pick<Submission, 'action' | 'details' | 'onBehalfOf' | 'requester' | 'sessionKey'>,
   details = canonicalOf(of),
 ): string {
-  const behalf = of.onBehalfOf === null ? '' : `"on_behalf_of":${JSON.stringify(of.onBehalfOf)},`
-  return sha256(
-    // In the order of RFC 8785: sorted by name.
-    `{"action":${JSON.stringify(of.action)},"details":${details},${behalf}` +
-      `"requester":${JSON.stringify(of.requester)},"session_key":${JSON.stringify(of.sessionKey)}}`,
-  )
+  return sha256(digestText({ ...of, details }))
 }
 
 /** Tells one submission from another in everything that was asked for. */
 export function fingerprintOf(of: Submission, details = canonicalOf(of)): string {
   const { onBehalfOf, ...rest } = of
   const behalf = onBehalfOf === null ? {} : { onBehalfOf }
-  return sha256(canonical({ ...rest, ...behalf, details: raw(details) }))
+  return sha256(canonical({ ...rest, ...behalf, details: new CanonicalText(details) }))
 }
 
 /** Tells what is done with a confirmation from everything else that is sent with a key. `body` is as it was understood. */

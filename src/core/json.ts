@@ -117,23 +117,3 @@ function escapeFrom(text: string, start: number, table: Uint8Array): string {
   }
   return done
 }
-
-/**
- * RFC 8785: one text for one value, whatever the order of its keys. For what JSON.parse answers, and well-formed text;
- * `raw` text is in that form already.
- */
-export function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (value instanceof Raw) return value.text
-  let inside = ''
-  if (Array.isArray(value)) {
-    for (const item of value) inside += `${inside === '' ? '' : ','}${canonical(item)}`
-    return `[${inside}]`
-  }
-  // The default order compares UTF-16 units, as the RFC does.
-  for (const key of Object.keys(value).sort()) {
-    const member = `${JSON.stringify(key)}:${canonical((value as Record<string, unknown>)[key])}`
-    inside += inside === '' ? member : `,${member}`
-  }
-  return `{${inside}}`
-}

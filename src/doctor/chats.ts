@@ -34,6 +34,6 @@ async function see(name: ChatName, isWrong: boolean, chat: Chat | null): Promise
     state: found.state,
     as: found.state === 'reachable' ? found.as : null,
     error: found.state === 'reachable' ? null : found.error,
-    mend: found.state === 'refused' ? found.mend : null,
+    mend: found.state === 'refused' ? found.mend : found.state === 'reachable' ? (found.but ?? null) : null,
   }
 }

@@ -171,6 +171,9 @@ const withChats: Look = ({ channels }) =>
   (channels ?? []).flatMap(({ name, state, error, mend }) => {
     const chat = chatTitles[name]
     if (state === 'refused') return [problem(`${name}_refused`, `${chat} says no: ${error!}.`, mend!)]
+    if (state === 'reachable' && mend !== null) {
+      return [problem(`${name}_settings`, `${chat} can be used, but its settings are out of date.`, mend)]
+    }
     if (state !== 'unreachable') return []
     const reach = 'See whether this machine reaches it, and ask again. Requests are told in the log meanwhile.'
     return [problem(`${name}_unreachable`, `${chat} was not reached: ${error!}.`, reach)]

@@ -7,6 +7,7 @@ import {
   type Delivery,
   type DeliveryKey,
   isAlarm,
+  type MessageRef,
   type Occasion,
   type Resolved,
   type Subject,
@@ -21,6 +22,7 @@ import { collectedText } from './collected.js'
 import type { Line, Place } from './lines.js'
 import { afterNotice, isAsked, isMoot, isTelling, isWorthWaiting } from './notices.js'
 import { afterSchedule, isSchedule } from './steps.js'
+import { whyIn, whyText } from './why.js'
 
 export interface Carrier {
   name: ChannelName
@@ -77,6 +79,8 @@ export interface Cards {
   nameOf(chat: Chat, id: string): string
   /** Where people find all that waits. */
   list(): { url: string; isPublic: boolean }
+  /** Which message this is; null: not known. */
+  messageOf(of: DeliveryKey): Promise<MessageRef | null>
 }
 
 /**
@@ -92,7 +96,7 @@ export function carryAll(chats: Chat[], routing: Routing, cards: Cards, perMinut
 }
 
 function carryToChat(chat: Chat, routing: Routing, cards: Cards, perMinute: number): Carrier {
-  const { makeCard, read, nameOf, list } = cards
+  const { makeCard, read, nameOf, messageOf, list } = cards
   return {
     ...carryNotices(routing),
     name: chat.name,
@@ -105,6 +109,11 @@ function carryToChat(chat: Chat, routing: Routing, cards: Cards, perMinute: numb
     },
     async prepare(subject, of) {
       if (isAlarm(subject)) return ({ stop }) => chat.sendAlarm(subject, stop)
+      const why = whyIn(of.occasion)
+      if (why !== null) {
+        const text = whyText(why.presser, await messageOf({ ...of, occasion: why.card }))
+        return ({ stop }) => chat.sendText(text, of.destination, messageName(of), stop)
+      }
       const asked = askingIn(of.occasion)
       const asking = asked === null ? null : { ...asked, by: nameOf(chat, asked.presser) }
       const card = await makeCard(chat, (await read(subject.id)) ?? subject, of, asking)

@@ -49,11 +49,11 @@ function telegramSettings(config: ChatConfig, timeoutMs: number): TelegramSettin
   const { telegramBotToken: botToken, telegramHomeChannel: chat, telegramApiBase: apiBase } = config
   if (botToken === undefined || chat === undefined) return null
   const { telegramMode: mode, telegramWebhookSecret: secret, publicUrl } = config
-  if (mode === 'webhook' && secret !== undefined && publicUrl !== undefined) {
-    return { botToken, chat, apiBase, timeoutMs, hearing: { url: `${publicUrl}/chat/telegram`, secret } }
-  }
+  const url = publicUrl === undefined ? null : `${publicUrl}/chat/telegram`
+  const common = { botToken, chat, apiBase, timeoutMs, ownWebhook: url }
+  if (mode === 'webhook' && secret !== undefined && url !== null) return { ...common, hearing: { url, secret } }
   // Without its secret the webhook would let anybody in; the start refuses that.
-  return { botToken, chat, apiBase, timeoutMs, hearing: mode === 'polling' ? 'polling' : null }
+  return { ...common, hearing: mode === 'polling' ? 'polling' : null }
 }
 
 function discordSettings(config: ChatConfig, timeoutMs: number): DiscordSettings | null {

@@ -24,7 +24,12 @@ export function boundPause(ms: number): number {
 /** What the test of a chat finds: nobody is told anything by looking. */
 export type Probe =
   /** `as`: under which name, if it says so. */
-  | { state: 'reachable'; as: string | null }
+  | {
+      state: 'reachable'
+      as: string | null
+      /** What should be mended all the same, in a sentence. */
+      but?: string
+    }
   /** It answered, and said no; or what answered is no chat. `mend`: what to do about it, in a sentence. */
   | { state: 'refused'; error: string; mend: string }
   /** No answer, or not now. */
@@ -149,4 +154,6 @@ export interface Words {
   message: MessageRef | null
   /** The same whenever this is heard again, and no other's. */
   name: string
+  /** Says something to the writer alone, where the chat can do that in the place where they wrote. */
+  whisper?: (text: string) => Promise<void>
 }

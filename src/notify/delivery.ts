@@ -1,5 +1,5 @@
 // A delivery: queued, and its state after a try (pure). What notices, alarms and callbacks have in common.
-import type { ChannelName, Delivery, Occasion, Subject } from '../core/model.js'
+import type { ChannelName, Delivery, DeliveryKey, Occasion, Subject } from '../core/model.js'
 import type { SendOutcome } from './chat.js'
 
 /** `skipped`: the destination was not even tried, because it is known to be down until then, or for good. */
@@ -45,6 +45,11 @@ export function queue(
     shown: null,
     error: null,
   }
+}
+
+/** Of the same subject. */
+export function isSameDelivery(one: DeliveryKey, other: DeliveryKey): boolean {
+  return one.channel === other.channel && one.destination === other.destination && one.occasion === other.occasion
 }
 
 /** Doubles from a second to a minute; `random` (0..1) spreads the tries over the upper half. */

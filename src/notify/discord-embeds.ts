@@ -32,10 +32,12 @@ const mostInUrl = 512
 /** Of a form's title and of its label, and of what is written into it. */
 const mostInTitle = 45
 const mostInReason = 4000
-/** What one person alone is told. */
-const mostInWhisper = 1500
+/** What one person alone is told: of 2000, as each character may have to be escaped. */
+const mostInWhisper = 1000
+/** Of all embeds of a message together. */
+const mostInEmbeds = 6000
 
-// All embeds of a message have 6000 together, fences included. What is fixed stays below 3400.
+// Each text has its share, so that none can push a fact out of the 6000: what is ours and short stays below 3200.
 export const dialect: Dialect = {
   adapt: withoutBackticks,
   share: { name: 200, details: 1300, description: 1300, isShared: true },
@@ -66,13 +68,11 @@ export function renderCard(card: Card): DiscordMessage {
     ...(obstacle === null ? [] : [ours(obstacle)]),
     ...(address === null ? [] : [`See and decide it: <${address}>`]),
   ]
+  const blocks = [...(details === null ? [] : [details]), description].map((one) => blockEmbed(one, color))
+  const taken = blocks.reduce((sum, one) => sum + one.title.length + one.description.length, title.length)
   return {
     ...silent,
-    embeds: [
-      { title, color, description: fill(lines) },
-      ...(details === null ? [] : [blockEmbed(details, color)]),
-      blockEmbed(description, color),
-    ],
+    embeds: [{ title, color, description: fill(lines, mostInEmbeds - taken) }, ...blocks],
     components: rowsOf(card.buttons),
   }
 }
@@ -128,7 +128,7 @@ export function renderWhisper(text: string): object {
   return { ...silent, content: escape(cut(text, mostInWhisper)), flags: 64 }
 }
 
-function blockEmbed({ label, text }: Block, color: number): Embed {
+function blockEmbed({ label, text }: Block, color: number) {
   return { color, title: label, description: block(text) }
 }
 
@@ -148,12 +148,13 @@ function button(one: CardButton): object {
 }
 
 /** As many lines as there is room for. */
-function fill(lines: string[]): string {
+function fill(lines: string[], room = Infinity): string {
   const more = '…'
+  const most = Math.min(room, mostInDescription) - more.length - 1
   let text = ''
   for (const line of lines) {
     const next = text === '' ? line : `${text}\n${line}`
-    if (next.length > mostInDescription - more.length - 1) return `${text}\n${more}`
+    if (next.length > most) return `${text}\n${more}`
     text = next
   }
   return text

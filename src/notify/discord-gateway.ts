@@ -2,7 +2,7 @@
 // break a session goes on where it was, so nothing is missed.
 import { boundPause, type Ears, type Hearing } from './chat.js'
 import type { CallDiscord } from './discord.js'
-import { createInteractions, isTaken, offerCommands, warnOf } from './discord-interactions.js'
+import { createInteractions, offerCommands, pauseOf, type SetHeard, warnOf } from './discord-interactions.js'
 import { type Fields, fieldsOf } from './fields.js'
 import { type Address, type Connection, keepOpen, type Listener } from './socket.js'
 
@@ -12,8 +12,7 @@ export interface GatewayDeps {
   botToken: string
   apiBase: string
   ears: Ears
-  /** Nothing will be heard until a restart. */
-  giveUp(): void
+  setHeard: SetHeard
 }
 
 /** What goes on after a break. */
@@ -34,6 +33,10 @@ const usualBeatMs = 41_250
 const mostResumes = 3
 /** So long what was pressed is known: what a session missed is told after a break. */
 const memoryMs = 15 * 60_000
+/** There are three seconds: an answer that is lost is given again, at once. */
+const answerMs = 1000
+const mostAnswers = 2
+const alreadyAnswered = 40060
 /** Closed by us, so that the session can go on. */
 const keepsSession = 4000
 /** After these a session cannot go on: nobody identified, a wrong number, too long ago. */
@@ -51,11 +54,11 @@ const hopeless: Record<number, [error: string, mend: string]> = {
   4014: ['disallowed intents', 'Start again with a newer Holdpoint'],
 }
 
-export function listenAtGateway({ call, channelId, botToken, apiBase, ears, giveUp }: GatewayDeps): Hearing {
+export function listenAtGateway({ call, channelId, botToken, apiBase, ears, setHeard }: GatewayDeps): Hearing {
   const { clock, random } = ears
   const stopping = new AbortController()
   const interactions = createInteractions({ call, channelId, ears }, memoryMs)
-  const offering = offerCommands({ call, ears }, null)
+  const offering = offerCommands({ call, ears, setHeard }, null)
   let session: Session | null = null
   let resumes = 0
   let identifiedAt = -Infinity
@@ -71,14 +74,16 @@ export function listenAtGateway({ call, channelId, botToken, apiBase, ears, give
     // While nothing is reached nothing is wrong with the session.
     resumes = 0
     if ('kind' in answer) return { kind: 'failed', error: answer.error }
-    const { status, body, retryAfterMs } = answer
+    const { status, body } = answer
     if (status === 401) return never(refused)
     if (status !== 200 || typeof body.url !== 'string') {
-      return { kind: 'failed', error: `gateway/bot: ${status}`, retryAfterMs: boundPause(retryAfterMs ?? 0) }
+      return { kind: 'failed', error: `gateway/bot: ${status}`, retryAfterMs: pauseOf(answer) }
     }
     const { remaining, reset_after: resetMs } = fieldsOf(body.session_start_limit)
     if (typeof remaining === 'number' && remaining <= 0) {
       const pauseMs = boundPause(typeof resetMs === 'number' ? resetMs : 0)
+      // That may be hours: meanwhile messages have links.
+      setHeard('gateway', false)
       return { kind: 'failed', error: 'no more sessions can be begun today', retryAfterMs: pauseMs }
     }
     session = null
@@ -96,7 +101,7 @@ export function listenAtGateway({ call, channelId, botToken, apiBase, ears, give
   }
 
   function never(code: number) {
-    giveUp()
+    setHeard('gateway', false)
     const [error, mend] = hopeless[code]!
     return { kind: 'never', error, mend: `discord: ${mend}. ${until}` } as const
   }
@@ -136,6 +141,7 @@ export function listenAtGateway({ call, channelId, botToken, apiBase, ears, give
     function thrive(): void {
       isReady = true
       resumes = 0
+      setHeard('gateway', true)
       connection.thrive()
     }
 
@@ -190,8 +196,13 @@ export function listenAtGateway({ call, channelId, botToken, apiBase, ears, give
 
   async function answer({ id, token }: Fields, first: object): Promise<void> {
     const path = `/interactions/${encodeURIComponent(String(id))}/${encodeURIComponent(String(token))}/callback`
-    const taken = await call('POST', path, first, stopping.signal)
-    if (!isTaken(taken)) warnOf(taken, ears, 'a press was not answered in time; what it did stands')
+    for (let tries = 1; ; tries++) {
+      const taken = await call('POST', path, first, stopping.signal, answerMs)
+      const isLost = 'kind' in taken || taken.status >= 500
+      // If it was answered already, what had been lost was that it was.
+      if (!isLost && (taken.status < 300 || (tries > 1 && taken.body.code === alreadyAnswered))) return
+      if (!isLost || tries === mostAnswers) return warnOf(taken, ears, 'a press was not answered; what it did stands')
+    }
   }
 
   const open = keepOpen({ name: 'discord', address, begin, quietMs: null }, ears)

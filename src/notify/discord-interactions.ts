@@ -3,7 +3,7 @@
 import { cut } from '../core/cut.js'
 import type { MessageRef } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
-import type { Ears, Press, PressAnswer, Somebody } from './chat.js'
+import { boundPause, type Ears, type Press, type PressAnswer, type Somebody } from './chat.js'
 import { backoff } from './delivery.js'
 import type { CallDiscord } from './discord.js'
 import { reasonInput, renderForm, renderWhisper } from './discord-embeds.js'
@@ -17,6 +17,9 @@ export interface InteractionDeps {
   ears: Ears
 }
 
+/** Whether presses come in, as far as one thing says so: buttons do nothing unless all do. */
+export type SetHeard = (by: 'gateway' | 'application', isHeard: boolean) => void
+
 /** Gives the first answer, which is due within three seconds. */
 type Answer = (first: object) => Promise<void>
 
@@ -28,7 +31,11 @@ export interface Interactions {
 
 /** Of the three seconds, as long as a press may take before it is answered without its outcome. */
 const inTimeMs = 1500
+/** So often it is looked whether presses come in this way, while they do not. */
+const lookAgainMs = 60_000
 const mostRemembered = 10_000
+/** Where Discord does not say how long: ten thousand refusals in ten minutes get an address banned. */
+const usualPauseMs = 5000
 
 const kinds = { command: 2, press: 3, form: 5 }
 const answers = { message: 4, form: 9 }
@@ -94,18 +101,47 @@ export function createInteractions({ call, channelId, ears }: InteractionDeps, m
     await answer(whisper('Taken. The answer follows here, for whoever may decide.'))
     const words = [name, ...listOf(options).map((one) => fieldsOf(one).value)]
     const text = `/${words.filter((one) => typeof one === 'string').join(' ')}`
-    await ears.say({ by: whoIn(interaction), place, isHome, isPrivate, text, replyTo: null, message: null, name: id })
+    await ears.say({
+      by: whoIn(interaction),
+      place,
+      isHome,
+      isPrivate,
+      text,
+      replyTo: null,
+      message: null,
+      name: id,
+      whisper: (said) => whisperLate(interaction, said),
+    })
+  }
+
+  /** What goes wrong here must neither end the process nor leave whoever pressed without an answer. */
+  async function handle(interaction: Fields, id: string, answer: Answer): Promise<void> {
+    let isAnswered = false
+    const answerOnce: Answer = async (first) => {
+      if (isAnswered) return
+      isAnswered = true
+      await answer(first)
+    }
+    try {
+      if (interaction.type === kinds.command) await takeCommand(interaction, id, answerOnce)
+      else await takePress(interaction, answerOnce)
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error)
+      ears.log.warn(
+        { channel: 'discord', error: cut(visibleLine(said), 300) },
+        'discord: what somebody did failed here',
+      )
+      await answerOnce(whisper('Something went wrong here. See what the message says in a moment.'))
+    }
   }
 
   return {
     take(interaction, answer) {
       const { id, type, token } = interaction
       if (typeof id !== 'string' || !isId(id) || typeof token !== 'string') return 'malformed'
-      const isCommand = type === kinds.command
-      if (!isCommand && type !== kinds.press && type !== kinds.form) return 'malformed'
+      if (type !== kinds.command && type !== kinds.press && type !== kinds.form) return 'malformed'
       if (isKnown(id)) return 'known'
-      const taking = isCommand ? takeCommand(interaction, id, answer) : takePress(interaction, answer)
-      const handled = taking.finally(() => work.delete(handled))
+      const handled = handle(interaction, id, answer).finally(() => work.delete(handled))
       work.add(handled)
       return 'taken'
     },
@@ -119,37 +155,65 @@ export function createInteractions({ call, channelId, ears }: InteractionDeps, m
   }
 }
 
-/** Shows the commands in Discord's own menu. Says so if presses come in another way than this. */
+/**
+ * Shows the commands in Discord's own menu. Where presses would come in another way than this it says so, once, and links take
+ * the place of buttons until that is mended.
+ */
 export function offerCommands(
-  { call, ears }: Pick<InteractionDeps, 'call' | 'ears'>,
+  { call, ears, setHeard }: Pick<InteractionDeps, 'call' | 'ears'> & { setHeard: SetHeard },
   publicKey: string | null,
 ): { stop(): void } {
   const { clock, log, random } = ears
   const stopping = new AbortController()
   let callOff = () => {}
-  let isLookedAt = false
+  let isOffered = false
+  let hasProblem = false
 
-  async function offer(tries: number): Promise<void> {
+  async function look(tries: number): Promise<void> {
     const answer = await call('GET', '/applications/@me', null, stopping.signal)
     if (stopping.signal.aborted) return
-    if (isForNow(answer)) return again(tries)
+    if (isForNow(answer)) return again(tries, answer)
     // A token that is no good is told of by whatever is sent.
     if (!isTaken(answer) || typeof answer.body.id !== 'string') return
-    const problem = isLookedAt ? null : problemWithHearing(answer.body, publicKey)
-    if (problem !== null) log.warn({ channel: 'discord', error: problem.error }, `discord: ${problem.mend}`)
-    isLookedAt = true
-    const path = `/applications/${encodeURIComponent(answer.body.id)}/commands`
+    judge(problemWithHearing(answer.body, publicKey))
+    if (!isOffered && !(await offer(answer.body.id, tries))) return
+    if (hasProblem) wake(lookAgainMs, 1)
+  }
+
+  function judge(problem: ReturnType<typeof problemWithHearing>): void {
+    if (problem !== null && !hasProblem) {
+      log.warn({ channel: 'discord', error: problem.error }, `discord: ${problem.mend} ${untilMended}`)
+    }
+    if (problem === null && hasProblem)
+      log.info({ channel: 'discord' }, 'discord: presses come in, so there are buttons')
+    hasProblem = problem !== null
+    setHeard('application', !hasProblem)
+  }
+
+  /** Whether there is nothing more to do about it. */
+  async function offer(id: string, tries: number): Promise<boolean> {
+    const path = `/applications/${encodeURIComponent(id)}/commands`
     const taken = await call('PUT', path, ears.commands.map(commandOf), stopping.signal)
-    if (isForNow(taken)) again(tries)
-    else if (!isTaken(taken)) warnOf(taken, ears, 'the menu of commands could not be set')
+    if (isForNow(taken)) {
+      again(tries, taken)
+      return false
+    }
+    if (!isTaken(taken)) warnOf(taken, ears, 'the menu of commands could not be set')
+    isOffered = true
+    return true
   }
 
-  function again(tries: number): void {
+  function again(tries: number, answer: Called): void {
+    const wished = 'status' in answer ? pauseOf(answer) : 0
+    wake(Math.max(wished, backoff(tries, random())), tries + 1)
+  }
+
+  function wake(afterMs: number, tries: number): void {
     if (stopping.signal.aborted) return
-    callOff = clock.wake(clock.now() + backoff(tries, random()), () => void offer(tries + 1))
+    callOff = clock.wake(clock.now() + afterMs, () => void look(tries))
   }
 
-  void offer(1)
+  void look(1)
   return {
     stop() {
       stopping.abort()
@@ -158,7 +222,16 @@ export function offerCommands(
   }
 }
 
+const untilMended = 'Until then links take the place of buttons in Discord.'
+
 type Called = Awaited<ReturnType<CallDiscord>>
+
+/** What Discord asks for, where it asks for a pause. */
+export function pauseOf({ status, body, retryAfterMs }: Exclude<Called, { kind: 'failed' }>): number {
+  const seconds = Number(body.retry_after ?? NaN)
+  const wished = Number.isFinite(seconds) ? seconds * 1000 : retryAfterMs
+  return status === 429 || wished !== null ? boundPause(wished ?? usualPauseMs) : 0
+}
 
 export function isTaken(answer: Called): answer is Exclude<Called, { kind: 'failed' }> {
   return 'status' in answer && answer.status >= 200 && answer.status < 300

@@ -6,6 +6,7 @@ import type { Chat, SendOutcome } from './chat.js'
 import { dialect, type DiscordMessage, renderAlarm, renderCard, renderText } from './discord-embeds.js'
 import { listenAtEndpoint } from './discord-endpoint.js'
 import { listenAtGateway } from './discord-gateway.js'
+import { pauseOf, type SetHeard } from './discord-interactions.js'
 import { probeBot, probeWebhook } from './discord-probe.js'
 import { type Answer, type Failed, get, judge, send as sendBody, wordsOf } from './http.js'
 
@@ -37,8 +38,6 @@ export type CallDiscord = (
 
 /** Discord's own numbers for what went wrong: it may not look, and it may not write. */
 const noAccess: unknown[] = [50001, 50013]
-/** Where Discord does not say how long: ten thousand refusals in ten minutes get an address banned. */
-const pauseMs = 5000
 /** So many people's own channels are remembered. */
 const mostPlaces = 1000
 
@@ -51,8 +50,9 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
   const headers = { 'user-agent': userAgent, authorization: `Bot ${botToken}` }
   /** Where a person and the bot are alone, by the person's id. */
   const places = new Map<string, string>()
-  // Once presses cannot be heard any more, links take the place of buttons.
-  let isHeard = true
+  /** By what presses would not come in: then links take the place of buttons. */
+  const deafBy = new Set<string>()
+  const setHeard: SetHeard = (by, isHeard) => void (isHeard ? deafBy.delete(by) : deafBy.add(by))
 
   const call: CallDiscord = (method, path, body, stop, ms = timeoutMs) =>
     method === 'GET'
@@ -95,7 +95,7 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
   return {
     name: 'discord',
     dialect,
-    hasButtons: () => isHeard,
+    hasButtons: () => deafBy.size === 0,
     hasForms: true,
     // Discord takes five in five seconds, but only as many in a minute of messages that are older than an hour.
     editsPerMinute: 30,
@@ -108,8 +108,8 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
     probe: (stop) => probeBot((path) => call('GET', path, null, stop), { botToken, channelId, publicKey }),
     hear: (ears) =>
       publicKey === null
-        ? listenAtGateway({ call, channelId, botToken, apiBase, ears, giveUp: () => void (isHeard = false) })
-        : listenAtEndpoint({ call, channelId, publicKey, ears }),
+        ? listenAtGateway({ call, channelId, botToken, apiBase, ears, setHeard })
+        : listenAtEndpoint({ call, channelId, publicKey, ears, setHeard }),
   }
 }
 
@@ -172,11 +172,9 @@ function inReply(message: DiscordMessage, replyTo: MessageRef | undefined): obje
 /** Whatever is not from Discord has failed: its answers that matter have an id. */
 function judgeDiscord(answer: Answer | Failed, secret: string): SendOutcome {
   if ('kind' in answer) return answer
-  const { status, body, retryAfterMs } = answer
-  const seconds = Number(body.retry_after ?? NaN)
-  const wished = Number.isFinite(seconds) ? seconds * 1000 : (retryAfterMs ?? pauseMs)
+  const { status, body } = answer
   const isTaken = status === 200 && typeof body.id === 'string'
-  const outcome = judge(answer, wished, wordsOf(body.message, secret), isTaken)
+  const outcome = judge(answer, pauseOf(answer), wordsOf(body.message, secret), isTaken)
   if (outcome.kind !== 'sent' || typeof body.channel_id !== 'string') return outcome
   return { kind: 'sent', message: { chat: body.channel_id, id: String(body.id) } }
 }

@@ -23,7 +23,7 @@ export interface Follower {
   /** Looks through what was left when it ended last, and follows from now on. */
   start(): void
   /** Makes a message ask whether somebody means it; null: ask no more. */
-  ask(of: Delivery, asking: Asking | null): void
+  ask(of: DeliveryKey, asking: Asking | null): void
   stop(graceMs: number): Promise<void>
 }
 
@@ -47,6 +47,8 @@ const width = 4
 /** What was left is looked for in such helpings, so that others have their turn. */
 const helping = 200
 const minuteMs = 60_000
+/** Of the edits that a place takes, the rest is kept for those that somebody waits for. */
+const usualPart = 0.7
 /** After a refusal that is about the chat itself. */
 const refusedPauseMs = 30_000
 const storeRetryMs = 1000
@@ -89,7 +91,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       for (const [name, place] of places) {
         place.edits = place.edits.filter((at) => at > now - minuteMs)
         for (let job = nextIn(place); job !== undefined; job = nextIn(place)) {
-          const from = roomFrom(place)
+          const from = roomFrom(place, job)
           if (from > now) next = Math.min(next, from)
           if (from > now || underWay.size >= width) break
           const jobs = job.isUrgent ? place.urgent : place.usual
@@ -109,8 +111,9 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     }
 
     /** From when on a place takes one more. */
-    function roomFrom({ edits }: Place): number {
-      return edits.length < chat.editsPerMinute ? -Infinity : edits[edits.length - chat.editsPerMinute]! + minuteMs
+    function roomFrom({ edits }: Place, { isUrgent }: Job): number {
+      const most = isUrgent ? chat.editsPerMinute : Math.ceil(chat.editsPerMinute * usualPart)
+      return edits.length < most ? -Infinity : edits[edits.length - most]! + minuteMs
     }
 
     function start(job: Job): void {
@@ -141,9 +144,10 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       const delivery = (await store.deliveries.of(of.subjectId)).find((one) => nameOf(one) === nameOf(of))
       if (confirmation === undefined || delivery === undefined) return
       const { message, shown } = delivery
-      if (message === null || shown === null) return
+      // What shows the end is shown anew where somebody asks for it.
+      if (message === null || (shown === null && !isUrgent)) return
       const isPending = confirmation.status === 'pending'
-      if (!isUrgent && isPending && Math.abs(shown) === confirmation.version) return
+      if (!isUrgent && isPending && shown !== null && Math.abs(shown) === confirmation.version) return
       const asking = isPending ? job.asking : null
       const card = await makeCard(chat, confirmation, of, asking)
       // Before it is shown: after a restart nobody knows who was asked, and it is shown anew without the question.

@@ -125,11 +125,7 @@ export function listen({ call, channelId, ears, giveUp }: SocketModeDeps): Heari
     )
     if (!('kind' in opened) && opened.body.ok === true) return
     warn(opened, 'a form could not be opened')
-    await whisper(
-      { kind: 'whisper', text: 'The form could not be opened in time. Press again.', isAlert: true },
-      by,
-      message,
-    )
+    await whisper(alert('The form could not be opened in time. Press again.'), by, message)
   }
 
   async function takeForm(payload: Fields): Promise<void> {
@@ -147,8 +143,9 @@ export function listen({ call, channelId, ears, giveUp }: SocketModeDeps): Heari
     const written = typeof payload.text === 'string' ? unescape(payload.text).trim() : ''
     const place = typeof payload.channel_id === 'string' ? payload.channel_id : ''
     const isHome = place === channelId
+    const by = who(payload.user_id, payload.team_id)
     await ears.say({
-      by: who(payload.user_id, payload.team_id),
+      by,
       place,
       isHome,
       // Nobody else sees a command, so it is answered in private wherever it was written.
@@ -157,6 +154,8 @@ export function listen({ call, channelId, ears, giveUp }: SocketModeDeps): Heari
       replyTo: null,
       message: null,
       name: typeof payload.trigger_id === 'string' ? payload.trigger_id : envelope,
+      // Elsewhere the bot may be no member, and cannot.
+      ...(isHome ? { whisper: (said) => whisper(alert(said), by, { chat: place, id: '' }) } : {}),
     })
   }
 
@@ -214,6 +213,10 @@ export function listen({ call, channelId, ears, giveUp }: SocketModeDeps): Heari
 function messageIn({ container }: Fields): MessageRef | null {
   const { type, channel_id: chat, message_ts: id } = fieldsOf(container)
   return type === 'message' && typeof chat === 'string' && typeof id === 'string' ? { chat, id } : null
+}
+
+function alert(text: string): Extract<PressAnswer, { kind: 'whisper' }> {
+  return { kind: 'whisper', text, isAlert: true }
 }
 
 /** What we wrote into a form comes back as it was. */

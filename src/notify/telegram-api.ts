@@ -30,6 +30,12 @@ export interface Home {
   call(method: string, body: object, stop: AbortSignal): Promise<Called>
   /** Whether a chat that Telegram names is it. */
   isIt(chat: Record<string, unknown>): boolean
+  /** Telegram says that it has this id from now on. */
+  moveTo(chat: string): void
+  /** Whether it is somebody's chat with the bot alone, by its id. */
+  isPrivate(): boolean
+  /** Its id by now, where that is another than the settings say; else null. */
+  movedTo(): string | null
 }
 
 export function createTelegramApi({ botToken, apiBase, timeoutMs }: TelegramAccess): TelegramApi {

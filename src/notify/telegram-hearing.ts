@@ -13,6 +13,8 @@ export interface HearingDeps {
   api: TelegramApi
   home: Home
   how: 'polling' | Webhook
+  /** The webhook that we may have set in another mode: it is removed where it is in the way. */
+  ownWebhook: string | null
   botToken: string
   /** Nothing is heard any more until a restart. */
   end(): void
@@ -50,10 +52,12 @@ const messages = {
   webhook: 'Telegram refuses the webhook, so messages have links in place of buttons until a restart',
   failing: 'nothing is heard from Telegram; will try again',
   well: 'Telegram is heard again',
+  moved:
+    'the group became a supergroup, which has another id: messages go there, and TELEGRAM_HOME_CHANNEL should say so',
   broken: 'what was pressed or written in Telegram could not be handled',
 }
 
-export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ears: Ears): Hearing {
+export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: HearingDeps, ears: Ears): Hearing {
   const { clock, log } = ears
   const bot: Bot = { id: botToken.split(':', 1)[0]!, name: null }
   /** Ends what waits for something new. */
@@ -64,6 +68,8 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
   let isStopped = false
   let wakeUp = () => {}
   let failures = 0
+  /** Which move of the chat is in the log. */
+  let saidMove: string | null = null
   /** What is handled now, by who did it. */
   const turns = new Map<string, Promise<unknown>>()
   const answering = new Set<Promise<void>>()
@@ -84,6 +90,11 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
   /** Whether it need not come again. `isOld`: it is from before we ever listened. */
   function take(update: object, isOld = false): Promise<boolean> {
     const heard = readUpdate(update, bot, home.isIt)
+    if (heard.kind === 'moved') {
+      home.moveTo(heard.to)
+      sayMove()
+      return Promise.resolve(true)
+    }
     // Who wrote then was not writing to us. A button is ours or unknown, and whether a press is too late is for others to say.
     if (heard.kind === 'nothing' || (isOld && heard.kind === 'words')) return Promise.resolve(true)
     const who = heard.kind === 'words' ? heard.words.by.id : (heard.press?.by.id ?? '')
@@ -93,7 +104,7 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
     return turn
   }
 
-  async function handle(heard: Exclude<Heard, { kind: 'nothing' }>): Promise<boolean> {
+  async function handle(heard: Extract<Heard, { kind: 'words' | 'press' }>): Promise<boolean> {
     try {
       if (heard.kind === 'words') await ears.say(heard.words)
       else await press(heard)
@@ -137,12 +148,21 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
     if (me.kind === 'not done') return me
     // It may have moved while nobody listened.
     await home.call('getChat', {}, stopping.signal)
+    sayMove()
     const commands = ears.commands.map(({ name, help }) => ({ command: name, description: help }))
     // Without it the menu is empty, and whatever is in it can still be written.
     await api.call('setMyCommands', { commands }, stopping.signal)
     const { username } = objectOf(me.result)
     bot.name = typeof username === 'string' ? username : ''
     return null
+  }
+
+  /** Once, however it became known. */
+  function sayMove(): void {
+    const chat = home.movedTo()
+    if (chat === null || chat === saidMove) return
+    saidMove = chat
+    log.warn({ channel, chat }, messages.moved)
   }
 
   /** How long until the next try; null: none. */
@@ -217,6 +237,7 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
       const updates = readUpdates(called.result)
       if (updates === null) return waitAfterFailure('an answer that has no updates')
       noteSuccess()
+      sayMove()
       await handleAll(updates)
       isFirst &&= updates.size >= limit
       limit = Math.min(mostAtOnce, limit * 2)
@@ -258,12 +279,20 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
     }
 
     /** Only one may poll, so each ends the other's poll, and either gets a part of what is pressed. */
-    function waitAfterConflict(error: string): number | null {
-      if (/webhook/i.test(error)) return giveUp(messages.foreignWebhook, error)
+    async function waitAfterConflict(error: string): Promise<number | null> {
+      if (/webhook/i.test(error)) return (await removeOwnWebhook()) ? 0 : giveUp(messages.foreignWebhook, error)
       const now = clock.now()
       disturbed = [...disturbed.filter((at) => at > now - conflicts.withinMs), now]
       if (disturbed.length >= conflicts.most) return giveUp(messages.poller, error)
       return backoff(disturbed.length, ears.random())
+    }
+
+    /** False: it is somebody else's, who would miss it. */
+    async function removeOwnWebhook(): Promise<boolean> {
+      if (ownWebhook === null) return false
+      const info = await api.call('getWebhookInfo', {}, stopping.signal)
+      if (info.kind === 'not done' || objectOf(info.result).url !== ownWebhook) return false
+      return (await api.call('deleteWebhook', {}, stopping.signal)).kind === 'done'
     }
 
     return { run: () => repeat(next), note, receive: null }
@@ -292,9 +321,10 @@ export function hearTelegram({ api, home, how, botToken, end }: HearingDeps, ear
     }
 
     async function takeIn({ headers, body }: Incoming): Promise<Outgoing> {
-      if (isStopped) return { status: 503, body: null }
       const given = headers['x-telegram-bot-api-secret-token']
       if (typeof given !== 'string' || !isSame(given, secret)) return { status: 401, body: null }
+      // Which commands are ours is known with our name; what is not taken is sent again.
+      if (isStopped || bot.name === null) return { status: 503, body: null }
       const update = parseObject(body)
       const id = update?.update_id
       if (update === null || typeof id !== 'number' || !Number.isSafeInteger(id)) return { status: 400, body: null }

@@ -6,11 +6,19 @@ import type { Probe } from './chat.js'
 import { type Called, type Home, objectOf, type TelegramApi } from './telegram-api.js'
 import type { Webhook } from './telegram-hearing.js'
 
+/** How presses come in; and what our own webhook would be. */
+interface Way {
+  how: 'polling' | Webhook | null
+  ownWebhook: string | null
+}
+
 type Trouble = Exclude<Probe, { state: 'reachable' }>
 
 const mend = {
   token: 'Check TELEGRAM_BOT_TOKEN, or get a new token from @BotFather: /token, or /newbot for another bot.',
-  chat: 'Check TELEGRAM_HOME_CHANNEL. Add the bot to that group or channel; somebody has to write /start to the bot first.',
+  chat: 'Check TELEGRAM_HOME_CHANNEL, and add the bot to that group or channel.',
+  person:
+    'Check TELEGRAM_HOME_CHANNEL. Whoever has this id must open the chat with the bot and press Start, and not block it.',
   member: 'Add the bot to the chat again, or name another one in TELEGRAM_HOME_CHANNEL.',
   channel: 'Make the bot an administrator of the channel who may post messages.',
   rights: 'Let the bot send messages there: in the permissions of the group, or by making it an administrator.',
@@ -23,19 +31,17 @@ const mend = {
     'Telegram must reach the public URL from the internet: by https, with a certificate that browsers trust, on port 443, 80, 88 or 8443. Or leave TELEGRAM_MODE at polling, which needs no public URL.',
 }
 
-export async function probeTelegram(
-  api: TelegramApi,
-  home: Home,
-  how: 'polling' | Webhook | null,
-  stop: AbortSignal,
-): Promise<Probe> {
+export async function probeTelegram(api: TelegramApi, home: Home, hearing: Way, stop: AbortSignal): Promise<Probe> {
   const me = await api.call('getMe', {}, stop)
   if (me.kind === 'not done') return troubleIn('getMe', me, mend.token)
   const { id: bot, username } = objectOf(me.result)
   const chat = await home.call('getChat', {}, stop)
-  if (chat.kind === 'not done') return troubleIn('getChat', chat, mend.chat)
-  const obstacle = (await findObstacle(home, objectOf(chat.result), bot, stop)) ?? (await findDeafness(api, how, stop))
-  return obstacle ?? { state: 'reachable', as: nameIn(username) }
+  if (chat.kind === 'not done') return troubleIn('getChat', chat, home.isPrivate() ? mend.person : mend.chat)
+  const obstacle =
+    (await findObstacle(home, objectOf(chat.result), bot, stop)) ?? (await findDeafness(api, hearing, stop))
+  const moved = home.movedTo()
+  const but = moved === null ? {} : { but: `The group became a supergroup: set TELEGRAM_HOME_CHANNEL to ${moved}.` }
+  return obstacle ?? { state: 'reachable', as: nameIn(username), ...but }
 }
 
 /** Why it could not write there. */
@@ -62,17 +68,15 @@ async function findObstacle(
 }
 
 /** Why presses would not be heard. */
-async function findDeafness(
-  api: TelegramApi,
-  how: 'polling' | Webhook | null,
-  stop: AbortSignal,
-): Promise<Trouble | null> {
+async function findDeafness(api: TelegramApi, { how, ownWebhook }: Way, stop: AbortSignal): Promise<Trouble | null> {
   if (how === null) return null
   const called = await api.call('getWebhookInfo', {}, stop)
   if (called.kind === 'not done') return troubleIn('getWebhookInfo', called, mend.server)
   const { url, last_error_message: error, pending_update_count: waiting } = objectOf(called.result)
   // Holdpoint sets its own when it starts.
   if (typeof url !== 'string' || url === '') return null
+  // It removes its own when it is to ask.
+  if (how === 'polling' && url === ownWebhook) return null
   if (how === 'polling') return refused(`a webhook is set on the bot: ${hostOf(url)}`, mend.webhook)
   if (url !== how.url) return refused(`another webhook is set on the bot: ${hostOf(url)}`, mend.otherWebhook)
   // It is named long after it was mended, so what waits must say that it still holds.

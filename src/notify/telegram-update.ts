@@ -5,7 +5,11 @@ import { idOf, objectOf } from './telegram-api.js'
 
 export type Heard =
   /** `query`: what the answer goes to; `press` is null where Telegram does not say who it was. */
-  { kind: 'press'; query: string | null; press: Press | null } | { kind: 'words'; words: Words } | { kind: 'nothing' }
+  | { kind: 'press'; query: string | null; press: Press | null }
+  | { kind: 'words'; words: Words }
+  /** The chat of the settings became a supergroup, which has this id. */
+  | { kind: 'moved'; to: string }
+  | { kind: 'nothing' }
 
 export interface Bot {
   id: string
@@ -34,6 +38,9 @@ const borrowed = [
 export function readUpdate(update: object, bot: Bot, isHome: (chat: Fields) => boolean): Heard {
   const { callback_query: query, message } = update as Fields
   if (query !== undefined) return readQuery(objectOf(query))
+  const { chat, migrate_to_chat_id: moved } = objectOf(message)
+  const to = idOf(moved)
+  if (to !== null) return isHome(objectOf(chat)) ? { kind: 'moved', to } : { kind: 'nothing' }
   const words = readMessage(objectOf(message), bot, isHome)
   return words === null ? { kind: 'nothing' } : { kind: 'words', words }
 }

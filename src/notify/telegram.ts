@@ -13,6 +13,8 @@ export interface TelegramSettings extends TelegramAccess {
   chat: string
   /** How presses and words come in: asked for, or sent to this URL with this secret; null: not at all. */
   hearing: 'polling' | Webhook | null
+  /** What our own webhook is or was; null: we never had one. */
+  ownWebhook: string | null
 }
 
 /** Of a message, in UTF-16 units, once its HTML is read. */
@@ -28,7 +30,7 @@ const dialect: Dialect = {
 const alarmShare: AlarmShare = { name: 200, reason: 1200, next: 1000 }
 
 export function createTelegram(settings: TelegramSettings): Chat {
-  const { hearing: how } = settings
+  const { hearing: how, ownWebhook } = settings
   const api = createTelegramApi(settings)
   /** A group that became a supergroup has another id since. */
   const moved = new Map<string, string>()
@@ -61,6 +63,9 @@ export function createTelegram(settings: TelegramSettings): Chat {
   const home: Home = {
     call: (method, body, stop) => callIn('', method, body, stop),
     isIt: (chat) => isSameChat(chat, chatOf('')),
+    isPrivate: () => isOfOne(chatOf('')),
+    moveTo: (chat) => void moved.set(settings.chat, chat),
+    movedTo: () => moved.get(settings.chat) ?? null,
   }
 
   return {
@@ -68,19 +73,23 @@ export function createTelegram(settings: TelegramSettings): Chat {
     dialect,
     hasButtons: () => isHeard,
     hasForms: false,
-    // A group takes twenty messages a minute, edits among them: half are for new ones.
-    editsPerMinute: 10,
+    // A group takes twenty messages a minute, edits among them: half are for new ones. A chat with one person takes one a second.
+    editsPerMinute: isOfOne(settings.chat) ? 30 : 10,
     isPrivate: (place) => isOfOne(chatOf(place)),
     send: (card, place, _name, stop) => send(renderCard(card), place, stop),
     sendAlarm: (alarm, stop) => send(renderAlarm(alarm), '', stop),
     sendText: (text, place, _name, stop) => send(renderText(text, chatOf(place)), place, stop),
     edit: (message, card, stop) => edit(message, renderCard(card), stop),
     editText: (message, text, stop) => edit(message, renderText(withoutReply(text), message.chat), stop),
-    probe: (stop) => probeTelegram(api, home, how, stop),
+    probe: (stop) => probeTelegram(api, home, { how, ownWebhook }, stop),
     hear:
       how === null
         ? null
-        : (ears) => hearTelegram({ api, home, how, botToken: settings.botToken, end: () => (isHeard = false) }, ears),
+        : (ears) =>
+            hearTelegram(
+              { api, home, how, ownWebhook, botToken: settings.botToken, end: () => (isHeard = false) },
+              ears,
+            ),
   }
 }
 
@@ -126,7 +135,7 @@ function sentAs(result: unknown): SendOutcome {
 function renderCard(card: Card): object {
   const lines = [
     bold(card.title),
-    ...card.notes.map(escapeHtml),
+    ...card.notes.map(ours),
     ...card.facts.map(renderFact),
     ...(card.details === null ? [] : renderBlock(card.details)),
     ...renderBlock(card.description),
@@ -138,23 +147,23 @@ function renderCard(card: Card): object {
 }
 
 function renderFact({ label, value, isTheirs }: Fact): string {
-  return `${escapeHtml(label)}: ${isTheirs ? code(value) : escapeHtml(value)}`
+  return `${bold(`${label}:`)} ${isTheirs ? code(value) : ours(value)}`
 }
 
 function renderBlock({ label, text }: Block): string[] {
-  return [`${escapeHtml(label)}:`, `<pre>${escapeHtml(text)}</pre>`]
+  return [bold(`${label}:`), `<pre>${escapeHtml(text)}</pre>`]
 }
 
 function renderAlarm(alarm: Alarm): object {
   const facts = alarmFactsOf(alarm, alarmShare)
   return messageOf([
     bold(`⛔ ${facts.happened}`),
-    `Session: ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
-    `Requester: ${code(facts.requester)}`,
-    `When: ${facts.at}`,
+    `${bold('Session:')} ${facts.sessionKey === null ? noSessionKey : code(facts.sessionKey)}`,
+    `${bold('Requester:')} ${code(facts.requester)}`,
+    `${bold('When:')} ${facts.at}`,
     ...renderBlock({ label: 'Why', text: facts.reason }),
-    `${facts.next}: ${code(facts.command)}`,
-    `Or: ${code(facts.request)}`,
+    `${bold(`${facts.next}:`)} ${code(facts.command)}`,
+    `${bold('Or:')} ${code(facts.request)}`,
   ])
 }
 
@@ -174,7 +183,7 @@ function renderText({ lines, link, asksReply = false, asked, replyTo }: Text, ch
 }
 
 function renderPart(part: TextPart): string {
-  if ('ours' in part) return escapeHtml(part.ours)
+  if ('ours' in part) return ours(part.ours)
   return 'theirs' in part ? code(part.theirs) : bold(part.bold)
 }
 
@@ -225,6 +234,17 @@ function lengthOf(lines: string[]): number {
 
 function bold(text: string): string {
   return `<b>${escapeHtml(text)}</b>`
+}
+
+/** A word in which Telegram sees an address, a mention, a tag or a command. */
+const tappable = /[@#$/\\]|\.[^\s\d.,;?!()]{2,}|\d\.\d+\.\d/
+
+/** A sentence of ours in which a name may stand: words that could be tapped are code. */
+function ours(sentence: string): string {
+  return sentence
+    .split(/(\s+|[.,;:?!()]+(?=\s|$))/)
+    .map((word) => (tappable.test(word) ? code(word) : escapeHtml(word)))
+    .join('')
 }
 
 function code(text: string): string {

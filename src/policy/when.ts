@@ -1,6 +1,6 @@
 // `when`: conditions, from the rules file or from the JSON of a whitelist entry, by the same schema.
 import { z } from 'zod'
-import { canonical } from '../core/json.js'
+import { canonical } from '../core/canonical.js'
 import { type Condition, createCondition, type Operator, operators, readPath, type Step } from './condition.js'
 import { closed, explain, mapOf, maxName, truth } from './parts.js'
 import { findingsIn } from './sentences.js'

@@ -1,7 +1,7 @@
 // What is whitelisted: from the API's words to the service's.
 import type { z } from 'zod'
 import { actorOf, type Caller } from '../access/role.js'
-import { canonical } from '../core/json.js'
+import { canonical } from '../core/canonical.js'
 import type { GrantRequest } from '../service/grants.js'
 import { authorityOf } from '../service/settle.js'
 import type { grantBody } from './requests.js'

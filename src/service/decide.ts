@@ -8,7 +8,7 @@ import type { Clock } from '../clock.js'
 import { type Actor, isVerified, unknownActor, type Voter } from '../core/actor.js'
 import { addComment, asOf, claim, report, resolve } from '../core/confirmation.js'
 import { actFingerprint } from '../core/digest.js'
-import { canonical } from '../core/json.js'
+import { canonical } from '../core/canonical.js'
 import type { Confirmation, DeliveryKey, Executed, Remembered, Verdict, Via, Vote } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { castVote } from '../core/vote.js'
@@ -55,6 +55,8 @@ export interface Decision {
   remember: Remember | null
   typed: string | null
   approver: Approver
+  /** A message that asks why goes out with a denial; absent or null: none. */
+  askWhy?: Pick<DeliveryKey, 'channel' | 'destination' | 'occasion'> | null
   authority: Authority
   via: Via
 }
@@ -174,7 +176,7 @@ export function createDecide(deps: DecideDeps) {
   }
 
   async function prepare(found: Confirmation, decision: Decision, now: number): Promise<Proposal<Decided>> {
-    const { verdict, reason, typed, via } = decision
+    const { verdict, reason, typed, via, askWhy = null } = decision
     const { by, comment } = decision.approver
     const remember = decision.remember === null ? null : remembered(found, decision.remember, by, now)
     const vote = { verdict, by, at: now, via, reason, comment, remember }
@@ -185,6 +187,11 @@ export function createDecide(deps: DecideDeps) {
       return { answer: confirmation, rejected: rejection(confirmation, about, { action, digest, verdict }) }
     }
     const change = replaceInTime(found, confirmation, audit.voted(confirmation, vote, now), now)
+    if (askWhy !== null) {
+      const { channel, destination, occasion } = askWhy
+      const record = queue(found, channel, destination, now, occasion)
+      change.writes.push({ kind: 'delivery', expect: 'absent', record })
+    }
     if (decision.remember === null || remember === null)
       return following({ change, answer: { confirmation, grant: null } }, confirmation, now)
     const sessionKey = remember.scope === 'session' ? found.sessionKey : null

@@ -1,7 +1,7 @@
 // A grant lets an action pass without asking: for everyone or for one session, whatever its details or only some. Does it
 // cover this request now?
 import { isVerified, textOf, type Voter } from '../core/actor.js'
-import { canonical } from '../core/json.js'
+import { canonical } from '../core/canonical.js'
 import type { Submission } from '../core/model.js'
 import { isHighRisk } from '../policy/risk.js'
 import { meets } from '../policy/when.js'

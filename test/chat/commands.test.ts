@@ -91,6 +91,13 @@ t.test(
     const { id } = await ask()
     await chat.write(`/deny ${id.slice(-6)}`, '99')
     t.equal(chat.messages.length, 1, 'all would read it')
+    const whispers: string[] = []
+    const whisper = async (text: string) => void whispers.push(text)
+    await chat.write('/pending', '99', { whisper })
+    await chat.write('/pending', '11', { isHome: false, whisper })
+    await chat.write('hello', '99', { whisper })
+    t.equal(chat.messages.length, 1)
+    t.match(whispers, [/nobody has allowed your id, 99/], 'unless the chat can tell them alone')
     await chat.write('/pending', '99', { isHome: false, isPrivate: true, place: '99' })
     t.match(said(chat.messages[1]!), /nobody has allowed your id, 99/)
     t.equal(chat.messages[1]!.place, '99')
@@ -101,7 +108,7 @@ t.test(
     const { body } = await call('GET', '/audit/events?type=rejected')
     t.same(
       body.events.map(({ actor }: any) => actor),
-      ['telegram:99', 'telegram:99'],
+      ['telegram:99', 'telegram:99', 'telegram:99'],
     )
   },
 )

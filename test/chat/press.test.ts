@@ -2,7 +2,7 @@
 import t from 'tap'
 import { settled, until } from '../support.js'
 import { locally } from '../actors.js'
-import { playChat, withChat } from './played-chat.js'
+import { playChat, type PlayedChat, said, withChat } from './played-chat.js'
 
 const text = (answer: any) => answer.text as string
 
@@ -54,11 +54,58 @@ t.test('denying is final at once; the reason comes by a reply, from the same per
   t.same((await status(id)).comments, [])
   await chat.write('not before the audit', '11', { replyTo: message.ref })
   t.match((await status(id)).comments, [{ by: 'telegram:11', text: 'not before the audit', via: 'telegram' }])
+  await until(() =>
+    message.card!.facts.some(({ label, value }) => label === 'Comment' && value === 'not before the audit'),
+  )
   await chat.write('not before the audit', '11', { replyTo: message.ref })
   t.equal((await status(id)).comments.length, 1, 'said twice, it is said once')
+  await chat.write('and not on a Friday', '11', { replyTo: prompt.ref })
+  await until(() => message.card!.facts.some(({ value }) => value === 'and not on a Friday'))
+  t.equal(prompt.card, null, 'the question stays what it is')
   t.equal((await status(id)).reason, null, 'what was decided stands as it was')
   const { body } = await call('GET', `/audit/events?confirmation_id=${id}`)
-  t.match(body.events.at(-1), { type: 'commented', actor: 'telegram:11', data: { comment: 'not before the audit' } })
+  t.match(body.events.at(-1), { type: 'commented', actor: 'telegram:11', data: { comment: 'and not on a Friday' } })
+})
+
+const promptIn = (chat: PlayedChat) => chat.messages.find((one) => one.text?.asksReply === true)
+
+t.test(
+  'whoever is asked why can answer once that is sent, also after a restart, and before it is on disk',
+  async (t) => {
+    const chat = playChat()
+    // The chat takes nothing now, not even the question.
+    const first = await withChat(t, { chat })
+    const { id, message } = await first.ask()
+    chat.failSends({ kind: 'busy', retryAfterMs: 60_000, error: '429' })
+    await chat.press(message, 'Deny', '11')
+    await until(() => chat.messages.length === 1 && message.card!.tone === 'denied')
+    await first.stop()
+    t.equal(promptIn(chat), undefined)
+    const second = await withChat(t, { chat, dbPath: first.dbPath, clock: first.clock, newId: () => 'unused' })
+    await second.clock.advance(60_000)
+    await until(() => promptIn(chat) !== undefined)
+    const prompt = promptIn(chat)!
+    t.same(prompt.text!.replyTo, message.ref)
+    t.equal(prompt.text!.asked, '11')
+    await chat.write('at once', '11', { replyTo: prompt.ref })
+    await second.stop()
+    const third = await withChat(t, { chat, dbPath: first.dbPath, clock: first.clock, newId: () => 'unused' })
+    await chat.write('and after a restart', '11', { replyTo: prompt.ref })
+    t.match((await third.status(id)).comments, [{ text: 'at once' }, { text: 'and after a restart' }])
+    await chat.write('not theirs', '12', { replyTo: prompt.ref })
+    t.match(said(chat.messages.at(-1)!), /Only those who decided say why, and telegram:12 did not/)
+    t.equal((await third.status(id)).comments.length, 2)
+    t.equal(chat.messages.filter(({ text }) => text?.asksReply === true).length, 1, 'asked once')
+  },
+)
+
+t.test('a denial that is refused asks nobody why', async (t) => {
+  const { chat, ask, status } = await withChat(t, { rules: 'rules: [{ action: send_mail, deciders: [alice] }]' })
+  const { id, message } = await ask()
+  t.match(text(await chat.press(message, 'Deny', '11')), /lets only certain people decide/)
+  t.equal((await status(id)).status, 'pending')
+  await settled()
+  t.equal(chat.messages.length, 1)
 })
 
 t.test('in a chat with forms Deny opens one, and sent it denies, with or without a reason', async (t) => {
@@ -150,7 +197,13 @@ t.test('the same press twice decides nothing twice', async (t) => {
   const { message } = await ask()
   const deny = chat.dataOf(message, 'Deny')
   t.equal(text(await chat.pressData(deny, '11', message.ref)), 'Denied.')
-  t.match(text(await chat.pressData(deny, '11', message.ref)), /no longer good|denied already, by telegram:11/)
+  await until(() => message.card!.tone === 'denied')
+  await settled()
+  for (const id of ['11', '12']) {
+    const late = text(await chat.pressData(deny, id, message.ref))
+    t.match(late, /denied already, by telegram:11/, 'its button is gone, and whoever pressed it learns why')
+  }
+  t.match(text(await chat.pressData(deny, '99', message.ref)), /nobody has allowed your id/)
   t.equal((await events()).filter(({ type }) => type === 'denied').length, 1)
 })
 
@@ -286,6 +339,20 @@ t.test('of many changes the last one is shown, within the edits that the chat ta
   await clock.advance(60_000)
   t.ok(asked.every(({ message }) => message.card!.tone === 'denied'))
   t.equal(chat.edits.length, 8, 'each once')
+})
+
+t.test('some of the edits that a chat takes are kept for those who wait for one', async (t) => {
+  const chat = playChat({ editsPerMinute: 10 })
+  const { ask, call, clock } = await withChat(t, { chat })
+  const asked: Awaited<ReturnType<typeof ask>>[] = []
+  for (let n = 0; n < 9; n++) asked.push(await ask({ action: `act_${n}` }))
+  for (const { id } of asked.slice(1)) await call('POST', `/confirm/${id}/deny`)
+  await clock.advance(1000)
+  t.equal(chat.edits.length, 7)
+  await chat.press(asked[0]!.message, 'Approve', '11')
+  await until(() => asked[0]!.message.card!.tone === 'asking')
+  await clock.advance(60_000)
+  t.ok(asked.slice(1).every(({ message }) => message.card!.tone === 'denied'))
 })
 
 t.test('a press that is faster than the record of its message counts', async (t) => {

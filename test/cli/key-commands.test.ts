@@ -265,7 +265,10 @@ t.test('people are named with the ids that chats know them by, each id once', as
     stderr: /The chat id belongs to 'alice'/,
   })
   t.match(await command(dbPath, 'people', 'set', '--name', 'Alice'), { code: 1, stderr: /looks like 'alice'/ })
-  t.match(await command(dbPath, 'people', 'list'), { code: 0, stdout: /^NAME +TELEGRAM +DISCORD\nalice +5 +7\n$/ })
+  t.match(await command(dbPath, 'people', 'list'), {
+    code: 0,
+    stdout: /^NAME +TELEGRAM +DISCORD +SLACK\nalice +5 +7\n$/,
+  })
   const { stdout } = await command(dbPath, 'people', 'list', '--json')
   t.match(JSON.parse(stdout), [{ name: 'alice', telegram_id: '5', discord_id: '7' }])
   t.equal((await command(dbPath, 'people', 'set', '--name', 'alice', '--telegram', 'none')).code, 0)

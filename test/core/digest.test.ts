@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import t from 'tap'
 import { digestOf, fingerprintOf, sha256, shortDigest } from '../../src/core/digest.js'
-import { canonical } from '../../src/core/json.js'
+import { canonical } from '../../src/core/canonical.js'
 import type { Submission } from '../../src/core/model.js'
 import { submissionOf } from '../submission.js'
 

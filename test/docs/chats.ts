@@ -1,11 +1,12 @@
 // Chats that are played for a document: with the tokens and ids that it shows, and somebody who presses what it says.
 import type { Test } from 'tap'
+import { buttonsOf as discordButtonsOf, startDiscord } from '../notify/fake-discord.js'
 import { startNtfy } from '../notify/fake-ntfy.js'
 import { buttonsOf, startSlack } from '../notify/fake-slack.js'
 import { startTelegram } from '../notify/fake-telegram.js'
 import { until } from '../support.js'
 
-export const chatsToPlay = ['telegram', 'slack', 'ntfy'] as const
+export const chatsToPlay = ['telegram', 'discord', 'slack', 'ntfy'] as const
 export type ChatToPlay = (typeof chatsToPlay)[number]
 
 export interface PlayedChat {
@@ -16,7 +17,7 @@ export interface PlayedChat {
 }
 
 /** Who presses, as the documents say. */
-const reader = { telegram: 123456789, slack: { id: 'U012AB3CD' } }
+const reader = { telegram: 123456789, discord: { id: '123456789012345678' }, slack: { id: 'U012AB3CD' } }
 
 export async function playChat(t: Test, name: ChatToPlay): Promise<PlayedChat> {
   switch (name) {
@@ -29,6 +30,21 @@ export async function playChat(t: Test, name: ChatToPlay): Promise<PlayedChat> {
           find: (label) => chat.messages.findLast(({ buttons }) => buttons.flat().some(({ text }) => text === label)),
           press: (message, label) => chat.press(message, label, reader.telegram),
           editsOf: ({ history }) => history.length,
+        }),
+      }
+    }
+    case 'discord': {
+      const chat = await startDiscord(t)
+      return {
+        env: { DISCORD_API_BASE: chat.config.discordApiBase },
+        press: presser({
+          find: (label) =>
+            chat.messages.findLast((one) => discordButtonsOf(one).some((button) => button.label === label)),
+          async press(message, label) {
+            await chat.gateway.listened()
+            await chat.press(message, label, reader.discord)
+          },
+          editsOf: ({ edits }) => edits,
         }),
       }
     }

@@ -1,7 +1,8 @@
-// What is made from the code is what the code makes: openapi.yaml, policy.schema.json, and the tables in docs/.
+// What is made from the code is what the code makes: openapi.yaml, policy.schema.json, the client's types, the tables in docs/.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { clientTypesFile, createClientTypes } from '../../scripts/client-types.js'
 import { createTables, renewTables, tablesIn } from '../../scripts/tables.js'
 import { rulesJsonSchema } from '../../src/policy/schema.js'
 import { root } from '../e2e/program.js'
@@ -18,6 +19,11 @@ t.test('openapi.yaml is what the routes generate', async (t) => {
 
 t.test('policy.schema.json is what the schema of the rules describes', async (t) => {
   t.ok(readText('policy.schema.json') === rulesJsonSchema(), `policy.schema.json is up to date; if not: ${advice}`)
+})
+
+t.test("the client's types are those of openapi.yaml", async (t) => {
+  const made = await createClientTypes(readText('openapi.yaml'), join(root, clientTypesFile))
+  t.ok(readText(clientTypesFile) === made, `${clientTypesFile} is up to date; if not: ${advice}`)
 })
 
 t.test('the tables in docs/ have a row for every setting, route, code, event and metric, and no other', async (t) => {

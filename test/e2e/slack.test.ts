@@ -199,6 +199,8 @@ t.test('the command lists, shows and denies; approving by it asks once more', as
   await isTitled(asking, /❌ Denied/)
 
   await slack.write('deny x', tom)
+  await until(() => slack.whispers.length === 1)
+  t.match(slack.whispers, [{ user: tom.id, text: /--slack U0TOM/ }], 'where all read, they alone are told')
   await slack.write('pending', tom, 'C0ELSE')
   await until(() => slack.messages.at(-1)!.channel === 'DU0TOM')
   t.match(factsOf(slack.messages.at(-1)!), /--slack U0TOM/)

@@ -79,8 +79,8 @@ export interface FakeTelegram extends ChatServer {
   /** Who has blocked the bot, or never wrote to it. */
   block(id: number, how?: 'blocked' | 'unknown'): void
   remove(message: TelegramMessage): void
-  /** Another program takes the updates: every poll but its own is ended. */
-  pollElsewhere(): void
+  /** Another program takes the updates: every poll but its own is ended. False: it does no more. */
+  pollElsewhere(is?: boolean): void
   /** Where updates are sent for a webhook's URL, and how that went the last time. */
   webhook: Webhook
   /** What the bot's menu lists. */
@@ -193,6 +193,10 @@ export async function startTelegram(t: Teardown, firstChat = '-1001'): Promise<F
       Object.assign(webhook, { url, secret })
       endPoll?.(refuse(409, 'Conflict: terminated by setWebhook request'))
       void deliver()
+      return done(true)
+    },
+    deleteWebhook() {
+      Object.assign(webhook, { url: '', secret: '' })
       return done(true)
     },
     getWebhookInfo: () =>
@@ -489,8 +493,9 @@ export async function startTelegram(t: Teardown, firstChat = '-1001'): Promise<F
     setHome: (given) => void (home = { ...home, ...given }),
     block: (id, how = 'blocked') => void blocked.set(String(id), how),
     remove: (message) => void messages.splice(messages.indexOf(message), 1),
-    pollElsewhere() {
-      isPolledElsewhere = true
+    pollElsewhere(is = true) {
+      isPolledElsewhere = is
+      if (!is) return
       endPoll?.(
         refuse(
           409,

@@ -16,7 +16,7 @@ t.test('a submission reaches Telegram once, and Discord not at all', async (t) =
   await clock.advance(120_000)
   t.equal(telegram.messages.length, 1)
   t.equal(discord.calls.length, 0)
-  t.match(telegram.messages[0]!.text, 'Approve: curl -X POST http://127.0.0.1:7777/confirm/id-0001/approve')
+  t.match(telegram.messages[0]!.text, 'Page: http://127.0.0.1:7777/view/id-0001')
   t.match(telegram.messages[0]!.text, 'Requester: deploy-bot')
   t.match(await deliveries(built), { telegram: { attempts: 1, next_attempt_at: null, error: null } })
   t.same(await story(built), ['notified telegram sent'])

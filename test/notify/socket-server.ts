@@ -84,6 +84,8 @@ export async function startSocketServer(
   server.on('upgrade', (request, socket, head) => {
     found.attempts += 1
     connected.add(socket)
+    // Whoever comes may be gone before the answer.
+    socket.on('error', () => {})
     if (refusal === 'hang') return
     if (refusal !== null) return void socket.end(`HTTP/1.1 ${refusal} No\r\nconnection: close\r\n\r\n`)
     sockets.handleUpgrade(request, socket, head, (ws) => welcome(ws, request))

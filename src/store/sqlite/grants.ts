@@ -1,5 +1,5 @@
 // Reading grants.
-import { canonical } from '../../core/json.js'
+import { canonical } from '../../core/canonical.js'
 import { type Grant, maxExactDetails, type Scope } from '../../whitelist/grant.js'
 import { grants as table, hashOfDetails } from '../records.js'
 import type { Cursor, Grants, Page } from '../store.js'
