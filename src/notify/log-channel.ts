@@ -33,8 +33,8 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
       if (event.type === 'expired' && event.data.told_at === null) sayUntold(confirmation!)
       if (event.type !== 'notified' || event.via !== 'log') continue
       if ('alarm_id' in event.data) void readAndSay(event.data, committed)
-      else if (confirmation !== undefined) warn(event.confirmationId!, event.data, confirmation)
-      else void readAndWarn(event.confirmationId!, event.data)
+      else if (confirmation !== undefined) warn(event.confirmationId!, event.data, confirmation, event.at)
+      else void readAndWarn(event.confirmationId!, event.data, event.at)
     }
   })
 
@@ -54,14 +54,15 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
   }
 
   /** When chats had failed before, the confirmation was committed earlier. */
-  async function readAndWarn(id: string, data: ConfirmationTold): Promise<void> {
+  async function readAndWarn(id: string, data: ConfirmationTold, at: number): Promise<void> {
     // Without its description the line is worth more than no line.
-    warn(id, data, await store.confirmations.get(id).catch(() => undefined))
+    warn(id, data, await store.confirmations.get(id).catch(() => undefined), at)
   }
 
-  function warn(id: string, data: ConfirmationTold, confirmation: Confirmation | undefined): void {
+  function warn(id: string, data: ConfirmationTold, confirmation: Confirmation | undefined, at: number): void {
     const url = `${pagesUrl()}/view/${id}`
-    const [happened, why] = toldWhy(data.occasion, untaken)
+    const isKnown = confirmation !== undefined && confirmation.toldAt !== null && confirmation.toldAt < at
+    const [happened, why] = toldWhy(data.occasion, isKnown ? ', and not everybody could be told in a chat' : untaken)
     const { action = '', requester = '', on_behalf_of: onBehalfOf = null, digest } = data
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
     const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
@@ -106,17 +107,17 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
   }
 }
 
-/** What a line begins with. A reminder does not say that no chat took the message: it may be that nobody was there to be told. */
-function toldWhy(occasion: ConfirmationTold['occasion'], untaken: string): [what: string, why: string] {
+/** What a line begins with. */
+function toldWhy(occasion: ConfirmationTold['occasion'], why: string): [what: string, why: string] {
   switch (occasion) {
     case 'reminder':
       return ['confirmation still needed', '']
     case 'last_reminder':
       return ['confirmation needed, and about to expire', '']
     case 'escalation':
-      return ['confirmation needed, and nobody has answered yet', untaken]
+      return ['confirmation needed, and nobody has answered yet', '']
     default:
-      return ['confirmation needed', untaken]
+      return ['confirmation needed', why]
   }
 }
 

@@ -162,9 +162,12 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         if (isWaitedFor(one, health, now) || health.underWay >= roomOf(health, now) || isShareFull(one.share)) continue
         // What is not even tried counts for nothing.
         const isCounted = pace !== null && counts(one, now) && health.skip(now) === undefined
-        if (isCounted && left.get(destination)! <= 0) held.set(destination, now)
-        if (isCounted && left.get(destination)! <= 0) continue
-        if (isCounted) left.set(destination, left.get(destination)! - 1)
+        const room = left.get(destination)!
+        if (isCounted && room <= 0) {
+          held.set(destination, now)
+          continue
+        }
+        if (isCounted) left.set(destination, room - 1)
         reserve(one, health, isCounted, chosen)
       }
       return chosen
@@ -233,9 +236,11 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
       await take(chosen)
       const fresh = due.filter((one) => isNew(one) && !inFlight.has(nameOf(one)))
       if (!isWaiting && (fresh.length === 0 || left > 0)) {
-        if (collected.length === 0) held.delete(destination)
+        // What was collected is on its way, or another process has it.
+        if (collected.length > 0) return now + heldRestMs
         // Whatever is new has its turn as elsewhere.
-        return collected.length === 0 && fresh.length > 0 ? now : undefined
+        held.delete(destination)
+        return fresh.length > 0 ? now : undefined
       }
       const next = earliest(
         isWaiting || left <= 0 ? now + Math.max(1, resetMs) : undefined,
@@ -274,8 +279,9 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         claimed = leased
         if (!isTaken) return await store.deliveries.release(leased)
       } catch (error) {
-        if (error instanceof StoreUnavailable) return
-        throw error
+        if (!(error instanceof StoreUnavailable)) throw error
+        await pause(storeRetryMs)
+        return
       }
       const found = await Promise.all(
         claimed.map(async (one) => ({ one, subject: await persist(() => findSubject(one.subjectId)) })),
@@ -299,10 +305,11 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
         }
         log.info(where, `${name} was told of these in one message; each that still waits gets its own`)
       }
+      const listed = new Set(confirmations.map(({ id }) => id))
       await Promise.all(
-        found.map(({ one, subject }) => {
-          if (subject === undefined) return undefined
-          const own = isOpen(subject) || told !== 'not now' ? told : over
+        found.map(async ({ one, subject }) => {
+          if (subject === undefined) return
+          const own = listed.has(subject.id) ? told : over
           return own === 'not now' ? release(one) : record(one, subject, own)
         }),
       )
@@ -319,7 +326,7 @@ export function createOutbox({ store, clock, carriers, log, random }: OutboxDeps
             places.map(({ due }) => due),
             leaseMs,
           ),
-          Promise.all(places.map(({ due, counts }) => !counts || pace!.take(due.destination))),
+          Promise.all(places.map(async ({ due, counts }) => !counts || pace!.take(due.destination))),
         ])
         const beyond = new Set(places.flatMap(({ due }, index) => (taken[index] ? [] : nameOf(due))))
         claimed = leased.filter((one) => !beyond.has(nameOf(one)))

@@ -23,8 +23,8 @@ export interface PlayedChat extends Chat {
   /** What becomes of the next edits, one each. */
   failEdits(...outcomes: (SendOutcome | Promise<SendOutcome>)[]): void
   failSends(...outcomes: SendOutcome[]): void
-  /** What becomes of all that is sent to this place, or anywhere; null ends it. */
-  failAt(place: string | 'anywhere', outcome: SendOutcome | null): void
+  /** What becomes of all that is sent to this place, or `anywhere`; null ends it. */
+  failAt(place: string, outcome: SendOutcome | null): void
   press(message: Shown, label: string, id: string, more?: { reason?: string; isNobody?: boolean }): Promise<PressAnswer>
   pressData(data: string, id: string, message: MessageRef | null, reason?: string): Promise<PressAnswer>
   write(text: string, id: string, more?: Partial<Words>): Promise<void>

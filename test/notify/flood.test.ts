@@ -233,7 +233,7 @@ function mostInAMinute(all: Sent[]): number {
 const hostile = ['\u202e<b>@everyone', 'x'.repeat(900), '\n🔔 Nothing more', '`*_~|', '👩‍👩‍👧'.repeat(50)]
 
 t.test('whatever happens: each is told of, nothing comes after the end, and the pace is kept', async (t) => {
-  for (const seed of [1, 2, 3]) {
+  for (const seed of [1, 2]) {
     const random = createRandom(seed)
     const rules =
       'rules: [{ action: timed, remind_after: 30%, escalate_after: 60%, escalate_to: first }, { action: "*" }]'

@@ -159,6 +159,10 @@ t.test('where no place is left for somebody, the log is told, whoever else was',
   await built.submit()
   await built.clock.advance(0)
   t.match(await statesOf(built), { 'telegram 11': 'failed', 'telegram 12': 'sent', log: 'sent' })
+  t.match(
+    built.logged.filter(({ level, msg }) => level === 40 && /^confirmation needed/.test(String(msg))),
+    [{ msg: /^confirmation needed, and not everybody could be told in a chat: / }],
+  )
 })
 
 t.test('while somebody’s chat is down, the usual ones are told; once they can be, they are told too', async (t) => {
