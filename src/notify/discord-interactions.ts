@@ -31,8 +31,8 @@ export interface Interactions {
 
 /** Of the three seconds, as long as a press may take before it is answered without its outcome. */
 const inTimeMs = 1500
-/** So often it is looked whether presses come in this way, while they do not. */
-const lookAgainMs = 60_000
+/** So often it is looked whether presses come in this way: while they do, and while they do not. */
+const lookAgainMs = { heard: 3_600_000, unheard: 60_000 }
 const mostRemembered = 10_000
 /** Where Discord does not say how long: ten thousand refusals in ten minutes get an address banned. */
 const usualPauseMs = 5000
@@ -177,7 +177,7 @@ export function offerCommands(
     if (!isTaken(answer) || typeof answer.body.id !== 'string') return
     judge(problemWithHearing(answer.body, publicKey))
     if (!isOffered && !(await offer(answer.body.id, tries))) return
-    if (hasProblem) wake(lookAgainMs, 1)
+    wake(hasProblem ? lookAgainMs.unheard : lookAgainMs.heard, 1)
   }
 
   function judge(problem: ReturnType<typeof problemWithHearing>): void {

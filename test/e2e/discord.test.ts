@@ -10,7 +10,9 @@ import {
   startDiscord,
   tooMany,
 } from '../notify/fake-discord.js'
+import { needs } from '../needs.js'
 import { until } from '../support.js'
+import { faultyDisk } from './faulty-disk.js'
 import { type Program, run, start, type StartOptions } from './program.js'
 
 const maria = { id: '123456789012345678' }
@@ -249,6 +251,18 @@ t.test('commands list, show and deny; approving by one asks once more; strangers
   await discord.write('pending', {}, maria, { channel: `7${maria.id}`, isPrivate: true })
   await until(() => discord.messages.length > before)
   t.equal(discord.messages.at(-1)!.channel, `7${maria.id}`, 'to the bot alone it is answered there')
+
+  const other = await ask(both, { action: 'tag' })
+  const place = { channel: `7${maria.id}`, isPrivate: true }
+  await discord.write('show', { id: other.id.slice(-8) }, maria, place)
+  await until(() => discord.messages.at(-1)!.channel === place.channel && labelsOf(discord.messages.at(-1)!).length > 0)
+  const own = discord.messages.at(-1)!
+  await discord.press(own, 'Approve', maria)
+  await isTitled(own, /Are you sure/)
+  t.equal(titleOf(other.message), '🔔 Confirmation needed', 'nobody else is asked')
+  await discord.press(own, 'Yes, approve', maria)
+  await isTitled(own, /✅ Approved/)
+  await isTitled(other.message, /✅ Approved/)
 })
 
 const breaks: [name: string, breakIt: (gateway: FakeDiscord['gateway']) => void, isNew: boolean][] = [
@@ -283,6 +297,8 @@ for (const [name, breakIt, isNew] of breaks) {
 t.test('a token that is taken back: links instead of buttons, and a sentence in the log', async (t) => {
   const both = await withDiscord(t, { flags: ['--public-url', 'https://holdpoint.example.com'] })
   const { discord, program } = both
+  const open = buttonsOf((await ask(both)).message).find(({ label }) => label === 'Open')
+  t.match(open.url, /^https:\/\/holdpoint\.example\.com\/view\//, 'where many can press, the page asks who they are')
   discord.gateway.close(4004)
   const line = await program.logLine(/links take the place of buttons/)
   t.match(line, { channel: 'discord', error: 'the token is refused', msg: /DISCORD_BOT_TOKEN/ })
@@ -359,6 +375,25 @@ t.test('killed between the press and the edit, the next start makes the edit, an
   const next = await ask(again)
   await approve(again, next.message)
   await isTitled(next.message, /✅ Approved/)
+})
+
+t.test('while the disk hangs, presses are answered in time, and what came of them follows', aside, async (t) => {
+  if (!needs(t, 'a disk with faults')) return
+  const disk = faultyDisk(t)
+  const both = await withDiscord(t, { env: disk.env })
+  const { discord, program } = both
+  const { id, message } = await ask(both)
+  await discord.press(message, 'Deny', maria)
+  // Longer than Discord waits.
+  disk.set('slow 3500')
+  const answers = await Promise.all([discord.submit('no', maria), discord.press(message, 'Deny', { id: '999' })])
+  t.same(answers, [{ type: 6 }, { type: 6 }])
+  t.same(discord.whispers, [])
+  disk.set('')
+  await until(() => discord.whispers.length === 1)
+  t.match(discord.whispers, [{ user: '999', text: /nobody has allowed/ }])
+  await isTitled(message, /❌ Denied/)
+  t.match((await program.call('GET', `/confirm/${id}`)).body, { status: 'denied', reason: 'no' })
 })
 
 t.test(

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.js'
 import { commands } from '../../src/chat/commands.js'
 import type { Chat, Ears, Press, PressAnswer, Words } from '../../src/notify/chat.js'
 import { createDiscord } from '../../src/notify/discord.js'
-import { type ManualClock, manualClock, settled, until } from '../support.js'
+import { build, type ManualClock, manualClock, settled, until } from '../support.js'
 import { example } from '../web/examples.js'
 import { cardFor, pressOf } from './example-cards.js'
 import { type FakeDiscord, refuse, startDiscord, tooMany } from './fake-discord.js'
@@ -628,6 +628,29 @@ t.test('ten thousand refusals in ten minutes, which get an address banned, are f
   }
 })
 
+for (const [name, reply] of [
+  ['429', tooMany(0)],
+  ['401', refuse(401, '401: Unauthorized')],
+  ['403', refuse(403, 'Missing Access', 50001)],
+] as const) {
+  t.test(`nor are they near when hundreds of messages wait, and Discord answers each with ${name}`, async (t) => {
+    const server = await startDiscord(t)
+    const config = { ...server.config, rateLimit: 10_000, notifyRate: 1000, discordAllowedUsers: [maria.id] }
+    const { submit, clock } = await build(t, { config })
+    server.failAlways(reply)
+    server.failAlwaysOf('edit', reply)
+    const fields = { timeout_seconds: 3600 }
+    await Promise.all(Array.from({ length: 200 }, (_, n) => submit({ ...fields, action: `act_${n}` })))
+    for (let seconds = 0; seconds < 60; seconds++) {
+      await clock.advance(1000)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    const { length } = [...server.calls, ...server.asides.filter(({ method }) => method !== 'GET')]
+    // In a minute; ten thousand in ten would be a thousand.
+    t.ok(length > 0 && length < 200, `${length} calls`)
+  })
+}
+
 t.test('an address of the Gateway that is none, or would send the token in the clear, is not gone to', async (t) => {
   for (const url of ['http://127.0.0.1:1', 'nonsense', 7]) {
     const { warned } = await heard(t, {
@@ -637,19 +660,16 @@ t.test('an address of the Gateway that is none, or would send the token in the c
   }
 })
 
+function setElsewhere({ applicationId: id, publicKey, failAlwaysOf }: FakeDiscord): void {
+  const body = { id, interactions_endpoint_url: 'https://x.example/i', verify_key: publicKey }
+  failAlwaysOf('applications/@me', { status: 200, body })
+}
+
 t.test('where presses would go to a URL instead there are links and a sentence, until that is mended', async (t) => {
   const clock = manualClock()
   const { server, chat, warned, informed } = await heard(t, {
     clock,
-    prepare: (server) =>
-      server.failAlwaysOf('applications/@me', {
-        status: 200,
-        body: {
-          id: server.applicationId,
-          interactions_endpoint_url: 'https://x.example/i',
-          verify_key: server.publicKey,
-        },
-      }),
+    prepare: (server) => setElsewhere(server),
   })
   await until(() => !chat.hasButtons())
   t.match(warned, [{ fields: { error: /Interactions Endpoint URL/ }, message: /Take that URL away.*links/ }])
@@ -660,6 +680,8 @@ t.test('where presses would go to a URL instead there are links and a sentence, 
   t.equal(warned.filter(({ message }) => /Take that URL/.test(message)).length, 1)
   server.failAlwaysOf('applications/@me', null)
   await untilAt(clock, 10_000, () => chat.hasButtons())
+  setElsewhere(server)
+  await untilAt(clock, 600_000, () => !chat.hasButtons())
   t.ok(informed.some((one) => /there are buttons/.test(one)))
   t.equal(server.asides.filter(({ path }) => path.endsWith('/commands')).length, 1)
 })

@@ -50,6 +50,9 @@ const anywhere: [Part['kind'], RegExp][] = [
   ['spoiler', /^\|\|([^]+?)\|\|/],
 ]
 
+/** Where anything of it could begin; all else is text. */
+const beginning = /[\\`<@:[*_~|]|(?:https?|discord|steam):\/\/|(?<=\n)/gi
+
 export function parseMarkdown(markdown: string): Part[] {
   const parts: Part[] = []
   const put = (kind: Part['kind'], text: string) => {
@@ -58,6 +61,13 @@ export function parseMarkdown(markdown: string): Part[] {
     else parts.push({ kind, text })
   }
   for (let at = 0; at < markdown.length;) {
+    beginning.lastIndex = at
+    const next = beginning.exec(markdown)?.index ?? markdown.length
+    if (at > 0 && next > at) {
+      put('text', markdown.slice(at, next))
+      at = next
+      continue
+    }
     const here = markdown.slice(at)
     const isLineStart = at === 0 || markdown[at - 1] === '\n'
     const patterns = isLineStart ? [...ofLines, ...anywhere] : anywhere

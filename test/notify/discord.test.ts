@@ -319,11 +319,12 @@ t.test(
   async (t) => {
     const { server, chat } = await discord(t)
     const hook = createDiscord({ webhookUrl: server.webhookConfig.discordWebhookUrl, timeoutMs: 5000 }, '1.2.3')
+    let count = 0
     await fc.assert(
       fc.asyncProperty(anyRequest, fc.boolean(), fc.boolean(), async (request, isOver, isHook) => {
         const asked = isOver ? resolved(request, 'denied', 'paul.weber', request.description) : request
         const through = isHook ? hook : chat
-        const outcome = await through.send(cardFor(through, asked), '', request.digest + String(isOver), go)
+        const outcome = await through.send(cardFor(through, asked), '', String((count += 1)), go)
         if (outcome.kind !== 'sent') throw new Error(outcome.error)
         const message = server.messages.pop()!
         const parts = readEmbeds(message).flat()
@@ -366,6 +367,17 @@ t.test('as much as there can be fits, and no fact is pushed out', async (t) => {
       )
     t.ok(lines.includes(`See and decide it: ${url}`), 'down to the last line')
   }
+})
+
+t.test('however much there is to say of ours, the message fits, and says that there is more', async (t) => {
+  const { server, chat } = await discord(t)
+  const card = cardFor(
+    chat,
+    example({ description: 'x'.repeat(2000), details: JSON.stringify({ y: 'y'.repeat(600) }) }),
+  )
+  const notes = Array.from({ length: 20 }, () => '*'.repeat(400))
+  await sent(chat.send({ ...card, notes }, '', 'm', go))
+  t.match(server.messages[0]!.embeds[0].description, /\n…$/)
 })
 
 // -- what becomes of every answer ----------------------------------------------------------------------------------------

@@ -383,6 +383,8 @@ export async function startDiscord(
         },
       })
     })
+    // What is refused is told below; this would come later, and to nobody.
+    answered.catch(() => {})
     if (endpoint === null) gateway.tell('INTERACTION_CREATE', interaction)
     else {
       const { status, body } = await send(endpoint, signBody(JSON.stringify(interaction)))
