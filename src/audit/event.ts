@@ -328,6 +328,7 @@ export function notified(delivery: Delivery, subject: Subject): NewEvent {
   const { state, attempts } = delivery
   const data: EventData['notified'] = { state, attempts, ...wherefore(delivery), digest, action, requester }
   if (onBehalfOf !== null) data.on_behalf_of = onBehalfOf
+  if (delivery.error !== null) data.error = delivery.error
   return {
     type: 'notified',
     at: delivery.updatedAt,

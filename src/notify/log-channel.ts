@@ -33,8 +33,8 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
       if (event.type === 'expired' && event.data.told_at === null) sayUntold(confirmation!)
       if (event.type !== 'notified' || event.via !== 'log') continue
       if ('alarm_id' in event.data) void readAndSay(event.data, committed)
-      else if (confirmation !== undefined) warn(event.confirmationId!, event.data, confirmation, event.at)
-      else void readAndWarn(event.confirmationId!, event.data, event.at)
+      else if (confirmation !== undefined) warn(event.confirmationId!, event.data, confirmation)
+      else void readAndWarn(event.confirmationId!, event.data)
     }
   })
 
@@ -54,15 +54,14 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
   }
 
   /** When chats had failed before, the confirmation was committed earlier. */
-  async function readAndWarn(id: string, data: ConfirmationTold, at: number): Promise<void> {
+  async function readAndWarn(id: string, data: ConfirmationTold): Promise<void> {
     // Without its description the line is worth more than no line.
-    warn(id, data, await store.confirmations.get(id).catch(() => undefined), at)
+    warn(id, data, await store.confirmations.get(id).catch(() => undefined))
   }
 
-  function warn(id: string, data: ConfirmationTold, confirmation: Confirmation | undefined, at: number): void {
+  function warn(id: string, data: ConfirmationTold, confirmation: Confirmation | undefined): void {
     const url = `${pagesUrl()}/view/${id}`
-    const isKnown = confirmation !== undefined && confirmation.toldAt !== null && confirmation.toldAt < at
-    const [happened, why] = toldWhy(data.occasion, isKnown ? ', and not everybody could be told in a chat' : untaken)
+    const [happened, why] = toldWhy(data.occasion, data.error === undefined ? untaken : `, and ${data.error}`)
     const { action = '', requester = '', on_behalf_of: onBehalfOf = null, digest } = data
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
     const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`

@@ -77,11 +77,15 @@ function ask(subject: Subject, { channel, destination }: Place, now: number, occ
   return { kind: 'delivery', expect: 'absent', record: queue(subject, channel, destination, now, occasion) }
 }
 
+/** Why the log is told although a chat was. */
+const notEverybody = 'not everybody could be told in a chat'
+
 /** The log takes everything at once: the record of it is the telling. `known` is what stands there so far. */
 export function tellLog(subject: Subject, known: Delivery | undefined, now: number, occasion: Occasion): Part {
   const record =
     known === undefined ? queue(subject, 'log', '', now, occasion) : { ...known, version: known.version + 1 }
-  Object.assign(record, { state: 'sent', attempts: 1, nextAt: null, updatedAt: now, toldAt: now })
+  const error = known?.state === 'superseded' ? notEverybody : null
+  Object.assign(record, { state: 'sent', attempts: 1, nextAt: null, updatedAt: now, toldAt: now, error })
   return {
     writes: [{ kind: 'delivery', expect: known?.version ?? 'absent', record }],
     events: [notified(record, subject)],

@@ -96,7 +96,8 @@ t.test('of a flood ten have their message, the others one; a restart brings no m
   const telegram = await startTelegram(t)
   const options = { flags: ['--rate-limit', '100'], env: telegram.env }
   const program = await start(t, options)
-  for (let n = 0; n < 50; n++) t.equal((await program.submit({ action: `a${n}` })).status, 202)
+  const items = Array.from({ length: 50 }, (_, n) => ({ action: `a${n}`, description: 'x', timeout_seconds: 3600 }))
+  t.equal((await program.call('POST', '/confirm/batch', { items })).status, 200)
   const isCollected = ({ text }: TelegramMessage) => /more requests came in/.test(text)
   await until(() => telegram.messages.some(isCollected))
   const together = telegram.messages.find(isCollected)!
