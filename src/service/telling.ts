@@ -93,8 +93,9 @@ export function createTellings(
         const deciders = audience.deciders && terms !== null ? decidersOf({ terms, requester: '' }) : []
         for (const person of new Set([...audience.people, ...deciders])) {
           const problem = problemWith(person, nameCommand)
+          const others = names.length === 0 ? 'The log is' : 'The chats are'
           if (problem !== null)
-            said.add(`${who} tells ${visibleLine(person)} alone, ${problem}. The chats are told instead`)
+            said.add(`${who} tells ${visibleLine(person)} alone, ${problem}. ${others} told instead`)
         }
       }
       look(name, usual(), null)
