@@ -196,6 +196,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     showAnew: (of) => follower.ask(of, null),
     who,
     howToAllow,
+    clock,
     log,
   })
   const presses = createPresses({
@@ -206,7 +207,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     deliveryOf: (channel, message) => store.deliveries.ofMessage(channel, message),
     howToAllow,
   })
-  const ears = createEars({ chats, presses, listener, inbox, clock, random, log })
+  const ears = createEars({ chats, presses, follower, listener, inbox, clock, random, log })
   const metrics = createMetrics(store, service)
   logEvents(store, log)
   announceInLog(store, log, () => pagesUrl, chats.length > 0)

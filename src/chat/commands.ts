@@ -1,6 +1,7 @@
 // What people write to the bot: commands, and replies by which whoever decided says why. Approving by a command shows the card
 // and asks once more, so that what is approved was seen.
 import { anyone } from '../access/role.js'
+import type { Clock } from '../clock.js'
 import { cut } from '../core/cut.js'
 import { nearTo } from '../core/closest.js'
 import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Occasion } from '../core/model.js'
@@ -37,6 +38,7 @@ export interface WordsDeps {
   showAnew(of: DeliveryKey): void
   who: Who
   howToAllow(channel: string, id: string): string
+  clock: Pick<Clock, 'after'>
   log: { warn(fields: object, message: string): void }
 }
 
@@ -44,19 +46,31 @@ export interface WordsDeps {
 const mostListed = 15
 const mostName = 60
 const mostReason = 10_000
+/** An answer that a busy chat does not take: so often it is tried, and no later than that. */
+const mostAttempts = 3
+const mostPatience = 60_000
 
 export interface Listener {
   say(chat: Chat, words: Words): Promise<void>
 }
 
-export function createListener({ service, findSent, showAnew, who, howToAllow, log }: WordsDeps): Listener {
+export function createListener({ service, findSent, showAnew, who, howToAllow, clock, log }: WordsDeps): Listener {
   const never = new AbortController().signal
 
   async function tell(chat: Chat, words: Words, lines: TextPart[][]): Promise<void> {
     if (lines.length === 0) return
     const text: Text = { lines, link: null, ...(words.message === null ? {} : { replyTo: words.message }) }
-    const outcome = await chat.sendText(text, placeOf(words), `answer:${words.name}`, never)
-    if (outcome.kind !== 'sent') log.warn({ channel: chat.name, error: outcome.error }, 'a command was not answered')
+    await attempt(1)
+
+    async function attempt(count: number): Promise<void> {
+      const outcome = await chat.sendText(text, placeOf(words), `answer:${words.name}`, never)
+      if (outcome.kind === 'busy' && count < mostAttempts && outcome.retryAfterMs <= mostPatience) {
+        // Not waited for: whoever asked may press something meanwhile.
+        clock.after(outcome.retryAfterMs, () => void attempt(count + 1))
+      } else if (outcome.kind !== 'sent') {
+        log.warn({ channel: chat.name, error: outcome.error }, 'a command was not answered')
+      }
+    }
   }
 
   async function say(chat: Chat, words: Words): Promise<void> {

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.js'
 import type { ChatName } from '../core/model.js'
 import type { Chat, Ears, Hearing, Incoming, Outgoing } from '../notify/chat.js'
+import type { Follower } from '../notify/follower.js'
 import type { Store } from '../store/store.js'
 import { commands, type Listener } from './commands.js'
 import type { Presses } from './press.js'
@@ -9,6 +10,7 @@ import type { Presses } from './press.js'
 export interface EarsDeps {
   chats: Chat[]
   presses: Presses
+  follower: Pick<Follower, 'showAnew'>
   listener: Listener
   inbox: Store['inbox']
   clock: Clock
@@ -23,7 +25,7 @@ export interface Listening {
   receive(name: ChatName, request: Incoming): Promise<Outgoing | null>
 }
 
-export function createEars({ chats, presses, listener, inbox, clock, random, log }: EarsDeps): Listening {
+export function createEars({ chats, presses, follower, listener, inbox, clock, random, log }: EarsDeps): Listening {
   const hearings = new Map<ChatName, Hearing>()
 
   function earsOf(chat: Chat): Ears {
@@ -32,6 +34,7 @@ export function createEars({ chats, presses, listener, inbox, clock, random, log
       say: (words) => listener.say(chat, words),
       cursor: () => inbox.cursor(chat.name),
       heard: (cursor) => inbox.note(chat.name, cursor),
+      buttonsChanged: () => follower.showAnew(chat.name),
       commands,
       log,
       clock,

@@ -59,13 +59,17 @@ export function problemWithVoter(
         : 'this link goes to a chat that many may read. Decide with a key of your own'
     return refuse('not_a_decider', `This needs ${terms.approvals} different people, and ${why}.`)
   }
+  const { seats } = terms
+  if (by.kind === 'user' && (terms.deciders !== null || seats.length > 0)) {
+    const sentence = `The rule '${terms.rule}' lets only certain people decide this, and nobody knows ${name} by name. Have your id recorded: holdpoint people set`
+    return refuse('not_a_decider', `${sentence}.`)
+  }
   if (terms.deciders !== null && !terms.deciders.includes(name)) {
     return refuse(
       'not_a_decider',
       `The rule '${terms.rule}' lets only certain people decide this, and ${name} is not one.`,
     )
   }
-  const { seats } = terms
   if (verdict === 'approve' && seats.length > 0 && !seats.some(({ members }) => members.includes(name))) {
     const groups = seats.map(({ group }) => group).join(', ')
     return refuse(

@@ -114,6 +114,8 @@ export interface Ears {
   /** How far was heard, as the chat counts; null: nothing yet. Noted by `heard` once all before it is handled. */
   cursor(): Promise<string | null>
   heard(cursor: string): Promise<void>
+  /** `hasButtons` answers otherwise from now on: what is pending is shown anew, so that no button stays that does nothing. */
+  buttonsChanged(): void
   /** What can be written to the bot, as menus list it: the name without the slash. */
   commands: readonly { name: string; help: string }[]
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }

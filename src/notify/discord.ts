@@ -2,7 +2,7 @@
 // the bot opens itself, or are sent to us, signed.
 import { sha256 } from '../core/digest.js'
 import type { MessageRef } from '../core/model.js'
-import type { Chat, SendOutcome } from './chat.js'
+import type { Chat, Ears, SendOutcome } from './chat.js'
 import { dialect, type DiscordMessage, renderAlarm, renderCard, renderText } from './discord-embeds.js'
 import { listenAtEndpoint } from './discord-endpoint.js'
 import { listenAtGateway } from './discord-gateway.js'
@@ -52,7 +52,15 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
   const places = new Map<string, string>()
   /** By what presses would not come in: then links take the place of buttons. */
   const deafBy = new Set<string>()
-  const setHeard: SetHeard = (by, isHeard) => void (isHeard ? deafBy.delete(by) : deafBy.add(by))
+  const hasButtons = () => deafBy.size === 0
+  const heardFor =
+    (ears: Ears): SetHeard =>
+    (by, isHeard) => {
+      const before = hasButtons()
+      if (isHeard) deafBy.delete(by)
+      else deafBy.add(by)
+      if (hasButtons() !== before) ears.buttonsChanged()
+    }
 
   const call: CallDiscord = (method, path, body, stop, ms = timeoutMs) =>
     method === 'GET'
@@ -95,7 +103,7 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
   return {
     name: 'discord',
     dialect,
-    hasButtons: () => deafBy.size === 0,
+    hasButtons,
     hasForms: true,
     // Discord takes five in five seconds, but only as many in a minute of messages that are older than an hour.
     editsPerMinute: 30,
@@ -108,8 +116,8 @@ function createBot({ botToken, channelId, apiBase, publicKey, timeoutMs }: BotSe
     probe: (stop) => probeBot((path) => call('GET', path, null, stop), { botToken, channelId, publicKey }),
     hear: (ears) =>
       publicKey === null
-        ? listenAtGateway({ call, channelId, botToken, apiBase, ears, setHeard })
-        : listenAtEndpoint({ call, channelId, publicKey, ears, setHeard }),
+        ? listenAtGateway({ call, channelId, botToken, apiBase, ears, setHeard: heardFor(ears) })
+        : listenAtEndpoint({ call, channelId, publicKey, ears, setHeard: heardFor(ears) }),
   }
 }
 

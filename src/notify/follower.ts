@@ -24,6 +24,8 @@ export interface Follower {
   start(): void
   /** Makes a message ask whether somebody means it; null: ask no more. */
   ask(of: DeliveryKey, asking: Asking | null): void
+  /** All that is pending in this chat is shown anew: it has buttons now, or none any more. */
+  showAnew(chat: ChatName): void
   stop(graceMs: number): Promise<void>
 }
 
@@ -33,6 +35,8 @@ interface Job {
   asking: Asking | null
   /** Somebody waits for it. */
   isUrgent: boolean
+  /** Although its message may show that already. */
+  isAnew: boolean
 }
 
 /** What is to be edited in one place, each in the order in which it came, and when its last edits were. */
@@ -49,6 +53,9 @@ const helping = 200
 const minuteMs = 60_000
 /** Of the edits that a place takes, the rest is kept for those that somebody waits for. */
 const usualPart = 0.7
+/** Limits of chats are by the minute: for so long a busy one gets one edit at a time, with the pause that it wished, up to this. */
+const busyMemoryMs = minuteMs
+const longestGapMs = 3000
 /** After a refusal that is about the chat itself. */
 const refusedPauseMs = 30_000
 const storeRetryMs = 1000
@@ -63,6 +70,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     const underWay = new Map<string, Promise<void>>()
     let failures = 0
     let pausedUntil = -Infinity
+    let busy = { until: -Infinity, gapMs: 0 }
     const timer: Timer = createAlarm(clock, () => Promise.resolve(look()))
 
     function add(job: Job): void {
@@ -87,13 +95,14 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     function look(): number | undefined {
       const now = clock.now()
       if (isStopped || now < pausedUntil) return isStopped ? undefined : pausedUntil
+      const room = now < busy.until ? 1 : width
       let next = Infinity
       for (const [name, place] of places) {
         place.edits = place.edits.filter((at) => at > now - minuteMs)
         for (let job = nextIn(place); job !== undefined; job = nextIn(place)) {
           const from = roomFrom(place, job)
           if (from > now) next = Math.min(next, from)
-          if (from > now || underWay.size >= width) break
+          if (from > now || underWay.size >= room) break
           const jobs = job.isUrgent ? place.urgent : place.usual
           jobs.delete(nameOf(job.of))
           place.edits.push(now)
@@ -139,15 +148,15 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     }
 
     async function edit(job: Job): Promise<void> {
-      const { of, isUrgent } = job
+      const { of, isAnew } = job
       const confirmation = await read(of.subjectId)
       const delivery = (await store.deliveries.of(of.subjectId)).find((one) => nameOf(one) === nameOf(of))
       if (confirmation === undefined || delivery === undefined) return
       const { message, shown } = delivery
       // What shows the end is shown anew where somebody asks for it.
-      if (message === null || (shown === null && !isUrgent)) return
+      if (message === null || (shown === null && !isAnew)) return
       const isPending = confirmation.status === 'pending'
-      if (!isUrgent && isPending && shown !== null && Math.abs(shown) === confirmation.version) return
+      if (!isAnew && isPending && shown !== null && Math.abs(shown) === confirmation.version) return
       const asking = isPending ? job.asking : null
       const card = await makeCard(chat, confirmation, of, asking)
       // Before it is shown: after a restart nobody knows who was asked, and it is shown anew without the question.
@@ -161,6 +170,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       const now = clock.now()
       if (outcome.kind === 'sent') {
         failures = 0
+        if (now < busy.until) pausedUntil = Math.max(pausedUntil, now + busy.gapMs)
         if (shown === null || shown > 0) await store.deliveries.note(job.of, shown)
       } else if (outcome.kind === 'refused' && outcome.fault !== 'channel') {
         const { subjectId: id } = job.of
@@ -169,6 +179,9 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
         await store.deliveries.note(job.of, null)
       } else {
         if (outcome.kind === 'failed') failures += 1
+        if (outcome.kind === 'busy') {
+          busy = { until: now + busyMemoryMs, gapMs: Math.min(longestGapMs, boundPause(outcome.retryAfterMs)) }
+        }
         pausedUntil = Math.max(pausedUntil, now + pauseAfter(outcome))
         again(job)
       }
@@ -179,16 +192,22 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       return outcome.kind === 'failed' ? backoff(failures, random()) : refusedPauseMs
     }
 
-    /** What was to be edited when the service ended. */
-    async function resume(): Promise<void> {
+    /** What was to be edited when the service ended. Urgent and anew, as nothing else may have changed since it began to ask. */
+    const resume = () =>
+      addFollowed({ isUrgent: true, isAnew: true }, (one, brief) => brief.isResolved || brief.version !== one.shown)
+
+    const showAnew = () => addFollowed({ isUrgent: false, isAnew: true }, () => true)
+
+    async function addFollowed(
+      how: Pick<Job, 'isUrgent' | 'isAnew'>,
+      isWanted: (one: Delivery, brief: { isResolved: boolean; version: number }) => boolean,
+    ): Promise<void> {
       let after: DeliveryKey | null = null
       while (!isStopped) {
         const some: Delivery[] = await store.deliveries.followed(chat.name, after, helping)
         for (const one of some) {
           const brief = await store.confirmations.brief(one.subjectId)
-          const isStale = brief !== undefined && (brief.isResolved || brief.version !== one.shown)
-          // Urgent, as nothing else may have changed since it began to ask.
-          if (isStale) add({ of: one, asking: null, isUrgent: true })
+          if (brief !== undefined && isWanted(one, brief)) add({ of: one, asking: null, ...how })
         }
         if (some.length < helping) return
         after = some.at(-1)!
@@ -196,7 +215,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
       }
     }
 
-    return { add, resume, timer, underWay }
+    return { add, resume, showAnew, timer, underWay }
   }
 
   /** Whatever was committed: the messages about it are looked up, and each that shows something else is edited. */
@@ -206,7 +225,7 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     for (const one of await store.deliveries.of(id)) {
       if (one.shown === null || one.message === null) continue
       const isStale = brief.isResolved || brief.version !== Math.abs(one.shown)
-      if (isStale) laneOf(one)?.add({ of: one, asking: null, isUrgent: false })
+      if (isStale) laneOf(one)?.add({ of: one, asking: null, isUrgent: false, isAnew: false })
     }
   }
 
@@ -240,7 +259,12 @@ export function createFollower({ store, clock, chats, makeCard, read, log, rando
     },
 
     ask(of, asking) {
-      laneOf(of)?.add({ of, asking, isUrgent: true })
+      laneOf(of)?.add({ of, asking, isUrgent: true, isAnew: true })
+    },
+
+    showAnew(chat) {
+      const lane = lanes.get(chat)
+      if (lane !== undefined) untilDone(lane.showAnew)
     },
 
     async stop(graceMs) {

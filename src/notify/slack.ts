@@ -3,7 +3,7 @@
 import { cut } from '../core/cut.js'
 import type { MessageRef } from '../core/model.js'
 import { visibleLine } from '../core/visible.js'
-import type { Chat, Probe, SendOutcome } from './chat.js'
+import type { Chat, Ears, Probe, SendOutcome } from './chat.js'
 import { type Answer, get, judge, post, wordsOf } from './http.js'
 import { dialect, renderAlarm, renderCard, renderText, type SlackMessage } from './slack-blocks.js'
 import { listen } from './slack-socket-mode.js'
@@ -39,6 +39,10 @@ export function createSlack({ botToken, appToken, channelId, apiBase, timeoutMs 
   const places = new Map<string, string>()
   // Once presses cannot be heard any more, links take the place of buttons.
   let isHeard = appToken !== null
+  const stopHearing = (ears: Ears) => {
+    isHeard = false
+    ears.buttonsChanged()
+  }
 
   const headers = (as: 'bot' | 'app') => ({
     authorization: `Bearer ${as === 'app' ? (appToken ?? '') : botToken}`,
@@ -140,7 +144,7 @@ export function createSlack({ botToken, appToken, channelId, apiBase, timeoutMs 
     edit: (message, card, stop) => edit(message, renderCard(card), stop),
     editText: (message, text, stop) => edit(message, renderText(text), stop),
     probe,
-    hear: appToken === null ? null : (ears) => listen({ call, channelId, ears, giveUp: () => void (isHeard = false) }),
+    hear: appToken === null ? null : (ears) => listen({ call, channelId, ears, giveUp: () => stopHearing(ears) }),
   }
 }
 

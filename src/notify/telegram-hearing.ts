@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { cut } from '../core/cut.js'
 import { StoreUnavailable } from '../store/store.js'
-import type { Ears, Hearing, Incoming, Outgoing } from './chat.js'
+import type { Ears, Hearing, Incoming, Outgoing, Words } from './chat.js'
 import { backoff } from './delivery.js'
 import { type Called, type Home, objectOf, type TelegramApi } from './telegram-api.js'
 import { type Bot, type Heard, readUpdate, updateKinds } from './telegram-update.js'
@@ -16,6 +16,8 @@ export interface HearingDeps {
   /** The webhook that we may have set in another mode: it is removed where it is in the way. */
   ownWebhook: string | null
   botToken: string
+  /** Writes to somebody between them and the bot; nothing, where they never opened that. */
+  tellAlone(id: string, text: string): Promise<void>
   /** Nothing is heard any more until a restart. */
   end(): void
 }
@@ -57,7 +59,10 @@ const messages = {
   broken: 'what was pressed or written in Telegram could not be handled',
 }
 
-export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: HearingDeps, ears: Ears): Hearing {
+export function hearTelegram(
+  { api, home, how, ownWebhook, botToken, tellAlone, end }: HearingDeps,
+  ears: Ears,
+): Hearing {
   const { clock, log } = ears
   const bot: Bot = { id: botToken.split(':', 1)[0]!, name: null }
   /** Ends what waits for something new. */
@@ -106,7 +111,7 @@ export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: Hear
 
   async function handle(heard: Extract<Heard, { kind: 'words' | 'press' }>): Promise<boolean> {
     try {
-      if (heard.kind === 'words') await ears.say(heard.words)
+      if (heard.kind === 'words') await say(heard.words)
       else await press(heard)
       return true
     } catch (error) {
@@ -116,6 +121,11 @@ export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: Hear
       log.warn({ channel, err: error }, messages.broken)
       return true
     }
+  }
+
+  async function say(words: Words): Promise<void> {
+    const { by, isPrivate, isHome } = words
+    await ears.say(isHome && !isPrivate ? { ...words, whisper: (text) => tellAlone(by.id, text) } : words)
   }
 
   async function press({ query, press }: Extract<Heard, { kind: 'press' }>): Promise<void> {
@@ -187,6 +197,7 @@ export function hearTelegram({ api, home, how, ownWebhook, botToken, end }: Hear
 
   function giveUp(message: string, error: string): null {
     end()
+    ears.buttonsChanged()
     log.warn({ channel, error }, message)
     return null
   }

@@ -85,11 +85,14 @@ export function createTelegram(settings: TelegramSettings): Chat {
     hear:
       how === null
         ? null
-        : (ears) =>
-            hearTelegram(
-              { api, home, how, ownWebhook, botToken: settings.botToken, end: () => (isHeard = false) },
-              ears,
-            ),
+        : (ears) => {
+            const tellAlone = async (id: string, text: string) => {
+              const alone = renderText({ lines: [[{ ours: text }]], link: null }, id)
+              await send(alone, id, new AbortController().signal)
+            }
+            const end = () => (isHeard = false)
+            return hearTelegram({ api, home, how, ownWebhook, botToken: settings.botToken, tellAlone, end }, ears)
+          },
   }
 }
 

@@ -119,6 +119,34 @@ t.test('who asks for too much is not answered any more', async (t) => {
   t.equal(chat.messages.length, 30)
 })
 
+t.test(
+  'an answer that a busy chat does not take comes when it does, and whoever asked can press meanwhile',
+  async (t) => {
+    const { chat, ask, clock, logged } = await withChat(t, { newId: ids() })
+    const { message } = await ask()
+    const busy = { kind: 'busy', retryAfterMs: 5000, error: '429' } as const
+    chat.failSends(busy, busy)
+    await chat.write('/pending', '11')
+    t.match(await chat.press(message, 'Approve', '11'), { kind: 'whisper' })
+    await clock.advance(4999)
+    t.equal(chat.messages.length, 1)
+    await clock.advance(5001)
+    t.match(said(chat.messages[1]!), /^Waiting for a decision/)
+    chat.failSends(busy, busy, busy)
+    await chat.write('/pending', '11')
+    await clock.advance(60_000)
+    t.equal(chat.messages.length, 2)
+    t.equal(logged.filter(({ msg }) => msg === 'a command was not answered').length, 1)
+    chat.failSends({ ...busy, retryAfterMs: 3_600_000 })
+    await chat.write('/pending', '11')
+    t.equal(
+      logged.filter(({ msg }) => msg === 'a command was not answered').length,
+      2,
+      'an hour later nobody waits for it',
+    )
+  },
+)
+
 t.test('in private the answer goes to the writer alone', async (t) => {
   const { chat, ask } = await withChat(t, { newId: ids() })
   const { id } = await ask()

@@ -27,6 +27,8 @@ export interface PlayedChat extends Chat {
   failAt(place: string, outcome: SendOutcome | null): void
   press(message: Shown, label: string, id: string, more?: { reason?: string; isNobody?: boolean }): Promise<PressAnswer>
   pressData(data: string, id: string, message: MessageRef | null, reason?: string): Promise<PressAnswer>
+  /** Nothing is heard any more, or again. */
+  loseButtons(): void
   write(text: string, id: string, more?: Partial<Words>): Promise<void>
   buttons(message: Shown): string[]
   dataOf(message: Shown, label: string): string
@@ -43,6 +45,7 @@ export function playChat(
   const standing = new Map<string, SendOutcome>()
   let ears: Ears | null = null
   let written = 0
+  let hasButtons = true
 
   function take(place: string, name: string, card: Card | null, text: Text | null): SendOutcome {
     const scripted = sendOutcomes.shift() ?? standing.get(place) ?? standing.get('anywhere')
@@ -61,7 +64,7 @@ export function playChat(
     hasForms,
     editsPerMinute,
     dialect: { adapt: (shown) => shown, share: { name: 200, details: 1000, description: 1000, isShared: false } },
-    hasButtons: () => true,
+    hasButtons: () => hasButtons,
     isPrivate,
     send: async (card, place, name) => take(place, name, card, null),
     sendAlarm: async (alarm) => take('', alarm.id, null, { lines: [[{ theirs: alarm.reason }]], link: null }),
@@ -85,6 +88,10 @@ export function playChat(
     hear(given) {
       ears = given
       return { stop: async () => {}, receive: null }
+    },
+    loseButtons() {
+      hasButtons = false
+      ears!.buttonsChanged()
     },
     messages,
     edits,

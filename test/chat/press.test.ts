@@ -1,6 +1,6 @@
 // Presses, by what all chats have in common: who may press what, once, and what becomes of every copy of the message.
 import t from 'tap'
-import { settled, until } from '../support.js'
+import { giveKeys, settled, until } from '../support.js'
 import { locally } from '../actors.js'
 import { playChat, type PlayedChat, said, withChat } from './played-chat.js'
 
@@ -242,6 +242,34 @@ t.test('where two are needed, ids alone are not enough, and one person has one v
   t.match(await status(id), { status: 'approved', approvals_given: 2 })
 })
 
+t.test(
+  'nobody decides in a chat what they asked for themselves, and one vote is one vote wherever it was given',
+  async (t) => {
+    const built = await withChat(t, { rules: 'rules: [{ action: deploy, approvals: 2 }]' })
+    const { chat, service } = built
+    await service.people.setPerson({ name: 'alice', chatIds: { telegram: '11' } }, locally)
+    await service.people.setPerson({ name: 'bob', chatIds: { telegram: '12' } }, locally)
+    const { alice, bot } = await giveKeys(built, { alice: 'admin', bot: 'agent' })
+    const own = await alice('POST', '/confirm', { action: 'own', description: 'x' })
+    await until(() => chat.messages.length === 1)
+    for (const label of ['Approve', 'Deny']) {
+      t.match(text(await chat.press(chat.messages[0]!, label, '11')), /Nobody decides what they submitted themselves/)
+    }
+    t.match(await chat.press(chat.messages[0]!, 'Deny', '12'), { text: 'Denied.' })
+    t.equal((await alice('GET', `/confirm/${own.body.id}`)).body.resolved_by, 'bob')
+
+    const { body } = await bot('POST', '/confirm', { action: 'deploy', description: 'x' })
+    await until(() => chat.messages.some(({ card }) => card?.id === body.id))
+    const message = chat.messages.find(({ card }) => card?.id === body.id)!
+    t.equal((await alice('POST', `/confirm/${body.id}/approve`)).status, 200)
+    await until(() => message.card!.facts.some(({ value }) => value === 'alice approved'))
+    t.match(text(await chat.press(message, 'Approve', '11')), /alice has decided this already/)
+    await chat.press(message, 'Approve', '12')
+    await until(() => message.card!.tone === 'asking')
+    t.match(await chat.press(message, 'Yes, approve', '12'), { text: 'Approved.' })
+  },
+)
+
 t.test('for this session: what follows of it passes, and only where the rule allows it', async (t) => {
   const { chat, ask, status, submit } = await withChat(t)
   const { id, message } = await ask({ session_key: 's1' })
@@ -299,6 +327,8 @@ t.test('an edit that fails is made again; a message that was deleted is let go',
   t.equal(message.card!.tone, 'pending')
   await clock.advance(5000)
   t.equal(message.card!.tone, 'denied')
+  // Edits keep a distance for a minute after a chat was busy.
+  await clock.advance(60_000)
   const second = await ask()
   chat.messages.length = 0
   await call('POST', `/confirm/${second.id}/deny`)
@@ -313,16 +343,17 @@ t.test('a restart goes on with what was to be edited, and asks nothing it asked 
   const first = await withChat(t, { chat })
   const decided = await first.ask({ action: 'one' })
   const asked = await first.ask({ action: 'two' })
-  chat.failEdits(...Array.from({ length: 1 }, () => ({ kind: 'failed', error: 'away' }) as const))
-  await first.call('POST', `/confirm/${decided.id}/deny`)
-  await until(async () => (await first.status(decided.id)).status === 'denied')
   await first.chat.press(asked.message, 'Approve', '11')
   await until(() => asked.message.card!.tone === 'asking')
+  chat.failEdits({ kind: 'failed', error: 'away' })
+  await first.call('POST', `/confirm/${decided.id}/deny`)
   await first.stop()
   t.equal(decided.message.card!.tone, 'pending')
   await withChat(t, { chat, dbPath: first.dbPath, clock: first.clock, newId: () => 'unused' })
-  await until(() => decided.message.card!.tone === 'denied')
-  await until(() => asked.message.card!.tone === 'pending')
+  await until(async () => {
+    await first.clock.advance(1000)
+    return decided.message.card!.tone === 'denied' && asked.message.card!.tone === 'pending'
+  })
   t.match(text(await chat.press(asked.message, 'Deny', '11')), /Denied/, 'and its buttons work')
 })
 
@@ -353,6 +384,19 @@ t.test('some of the edits that a chat takes are kept for those who wait for one'
   await until(() => asked[0]!.message.card!.tone === 'asking')
   await clock.advance(60_000)
   t.ok(asked.slice(1).every(({ message }) => message.card!.tone === 'denied'))
+})
+
+t.test('where nothing is heard any more no button stays that does nothing', async (t) => {
+  const { chat, ask, call, clock } = await withChat(t, { config: { publicUrl: 'https://holdpoint.example.com' } })
+  const [one, over] = [await ask({ action: 'one' }), await ask({ action: 'over' })]
+  await call('POST', `/confirm/${over.id}/deny`)
+  await until(() => over.message.card!.tone === 'denied')
+  const edits = chat.edits.length
+  chat.loseButtons()
+  await until(() => chat.edits.length === edits + 1)
+  t.match(one.message.card!.buttons, [[{ kind: 'link', label: 'Open and decide', url: /\/link\// }]])
+  await clock.advance(60_000)
+  t.equal(chat.edits.length, edits + 1, 'once, and what is over has none anyway')
 })
 
 t.test('a press that is faster than the record of its message counts', async (t) => {

@@ -344,3 +344,15 @@ t.test('in whatever order the same people approve, they approve', async () => {
     }),
   )
 })
+
+t.test('an id that the settings allow decides alone, and where no deciders are named; even under its own name', (t) => {
+  const by = { kind: 'user', channel: 'telegram', id: '11' } as const
+  const seats: Seat[] = [{ group: 'ops', count: 1, members: ['telegram:11'] }]
+  t.equal(problemWithVoter(heldUnder(), { by, verdict: 'approve' }), null)
+  for (const terms of [{ deciders: ['telegram:11'] }, { deciders: [] }, { seats }, { approvals: 2 }]) {
+    for (const verdict of ['approve', 'deny'] as const) {
+      t.match(problemWithVoter(heldUnder(terms), { by, verdict }), { refused: 'not_a_decider', sentence: /people set/ })
+    }
+  }
+  t.end()
+})

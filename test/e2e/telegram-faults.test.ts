@@ -118,6 +118,29 @@ t.test('a storm of 429 on everything delays and loses nothing', async (t) => {
   t.equal(ofIt.length, 1)
 })
 
+t.test(
+  'a second program that polls with our token: after three times links, also in what is there, and a sentence',
+  async (t) => {
+    const both = await withTelegram(t, { flags: ['--public-url', publicUrl] })
+    const { telegram, program } = both
+    const { message } = await ask(both)
+    t.same(labelsOf(message), ['Approve', 'Deny', 'Open'])
+    telegram.pollElsewhere()
+    await eventually(() => labelsOf(message).join() === 'Open and decide')
+    t.match(message.buttons[0]![0]!.url, /^https:\/\/holdpoint\.example\.com\/link\//)
+    const line = await program.logLine(/give Holdpoint a bot of its own, whose token no agent has/)
+    t.match(line, { level: 'warn', channel: 'telegram' })
+    const later = await ask(both, { action: 'later' })
+    t.same(labelsOf(later.message), ['Open and decide'])
+    const polls = telegram.asides.filter(({ path }) => path.endsWith('/getUpdates')).length
+    telegram.pollElsewhere(false)
+    const again = await program.submit({ action: 'third' })
+    await eventually(() => telegram.messages.length === 3)
+    t.equal(again.status, 202)
+    t.equal(telegram.asides.filter(({ path }) => path.endsWith('/getUpdates')).length, polls)
+  },
+)
+
 // -- the webhook ---------------------------------------------------------------------------------------------------------
 
 const secret = 'a-secret-that-is-long-enough'

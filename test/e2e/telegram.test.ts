@@ -402,6 +402,8 @@ t.test(
     const told = await answered('/start', stranger, null)
     t.match([told.chatId, told.text], [String(stranger), /nobody has allowed your id, 99/])
     t.equal(telegram.messages.length, before + 1)
+    // Now that there is a place where they alone read it, a command of theirs in the group is answered there.
+    t.equal((await answered('/pending', stranger)).chatId, String(stranger))
     t.equal((await statusOf(program, last.id)).status, 'pending')
     t.ok(telegram.menu.some(({ command }) => command === 'pending'))
   },

@@ -52,6 +52,7 @@ async function called(
     },
     cursor: async () => null,
     heard: async () => {},
+    buttonsChanged() {},
     commands: [],
     log: { info() {}, warn: (fields, message) => void warned.push({ fields, message }) },
     clock,

@@ -29,6 +29,8 @@ interface Heard {
   words: Words[]
   warned: { fields: any; message: string }[]
   informed: string[]
+  /** Whether there were buttons, whenever that changed. */
+  changes: boolean[]
   stop(graceMs?: number): Promise<void>
 }
 
@@ -52,6 +54,7 @@ async function heard(t: Test, given: Given = {}): Promise<Heard> {
   const words: Words[] = []
   const warned: Heard['warned'] = []
   const informed: string[] = []
+  const changes: boolean[] = []
   await chat.send(cardFor(chat, example()), '', 'm', go)
   const hearing = chat.hear!({
     async press(press) {
@@ -64,6 +67,7 @@ async function heard(t: Test, given: Given = {}): Promise<Heard> {
     },
     cursor: async () => null,
     heard: async () => {},
+    buttonsChanged: () => void changes.push(chat.hasButtons()),
     commands,
     log: {
       info: (_fields, message) => void informed.push(message),
@@ -80,7 +84,7 @@ async function heard(t: Test, given: Given = {}): Promise<Heard> {
     await hearing.stop(graceMs)
   }
   t.teardown(stop)
-  return { server, chat, presses, words, warned, informed, stop }
+  return { server, chat, presses, words, warned, informed, changes, stop }
 }
 
 /** The same, once it is told of presses. */
@@ -553,14 +557,16 @@ t.test(
     const clock = manualClock()
     const prepare = ({ gateway }: FakeDiscord) =>
       void (gateway.limit = { total: 1000, remaining: 0, reset_after: 7_200_000, max_concurrency: 1 })
-    const { server, chat, warned } = await heard(t, { clock, prepare })
+    const { server, chat, warned, changes } = await heard(t, { clock, prepare })
     await until(() => !chat.hasButtons())
+    t.same(changes, [false], 'what is pending is shown anew')
     await clock.advance(7_199_000)
     t.equal(server.gateway.guests.length, 0)
     t.equal(server.asides.filter(({ path }) => path.endsWith('/gateway/bot')).length, 1)
     server.gateway.limit.remaining = 1000
     await untilAt(clock, 1000, server.gateway.isListened)
     await until(() => chat.hasButtons())
+    t.same(changes, [false, true])
     t.match(warned, [{ fields: { error: /no more sessions/ } }])
   },
 )

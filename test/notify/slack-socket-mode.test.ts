@@ -53,6 +53,7 @@ async function heard(
     },
     cursor: async () => null,
     heard: async () => {},
+    buttonsChanged() {},
     commands: [],
     log: { info() {}, warn: (fields, message) => void warned.push({ fields, message }) },
     clock,

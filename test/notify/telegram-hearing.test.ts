@@ -64,6 +64,7 @@ async function heard(t: Test, options: Options = {}): Promise<Heard> {
       await options.heard?.(cursor)
       disk.cursor = cursor
     },
+    buttonsChanged() {},
     commands: [{ name: 'pending', help: 'what waits for a decision' }],
     log: {
       info: (fields, message) => void logged.push({ level: 'info', fields, message }),
