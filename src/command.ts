@@ -192,6 +192,7 @@ export const commands = {
       role: { takes: 'ROLE', help: 'agent, operator, auditor or admin; needed' },
       'expires-in': { takes: 'TIME', help: 'how long it is good, as 90d, 12h, 30m or seconds; for ever if left out' },
       ...chatIds,
+      json,
     },
     more: `The key alone goes to standard output, everything else to standard error. The first key ends open mode. ${reach}`,
     settings: ['dbPath'],
@@ -207,7 +208,7 @@ export const commands = {
   'keys revoke': {
     argument: 'KEY',
     help: 'revoke a key, by its id, or all keys of a name',
-    options: {},
+    options: { json },
     more: `At once: who is signed in with it is out. ${reach}`,
     settings: ['dbPath'],
     example: 'keys revoke alice',
@@ -215,7 +216,7 @@ export const commands = {
   'keys rotate': {
     argument: 'KEY',
     help: 'make a key in the place of another, by its id or its name',
-    options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' } },
+    options: { overlap: { takes: 'TIME', help: 'how long the old one stays good (default 1d)' }, json },
     more: reach,
     settings: ['dbPath'],
     example: 'keys rotate alice --overlap 1h',
@@ -223,7 +224,7 @@ export const commands = {
   signin: {
     argument: 'NAME',
     help: 'print a link by which somebody signs in once, and on a terminal its QR code',
-    options: {},
+    options: { json },
     more: "For a person's key that is good and no agent's, by the name of its owner or by its id. The link is good for five minutes, and for one browser. It alone goes to standard output, everything else to standard error. It leads to the running service, so one must run.",
     settings: ['dbPath'],
     example: 'signin alice',
@@ -233,6 +234,7 @@ export const commands = {
     options: {
       name: { takes: 'NAME', help: 'who it is; needed' },
       ...chatIds,
+      json,
     },
     more: reach,
     settings: ['dbPath'],
@@ -320,7 +322,7 @@ export const commands = {
   'policy check': {
     argument: 'FILE',
     help: 'say everything that is wrong with a file of rules',
-    options: {},
+    options: { json },
     more: 'A file that cannot be used is refused: exit code 1.',
     settings: [],
     example: 'policy check rules.yaml',
@@ -328,7 +330,7 @@ export const commands = {
   'policy explain': {
     argument: 'ACTION',
     help: 'say what would happen to an action under the rules of --policy, and why',
-    options: { details: { takes: 'JSON', help: 'the details it would come with' } },
+    options: { details: { takes: 'JSON', help: 'the details it would come with' }, json },
     settings: ['policy'],
     example: `policy explain pay --policy rules.yaml --details '{"n":5}'`,
   },
@@ -349,14 +351,14 @@ export const commands = {
   backup: {
     argument: 'FILE',
     help: 'copy the database, also while it is in use, into a new file',
-    options: {},
+    options: { json },
     settings: ['dbPath'],
     example: 'backup /var/backups/holdpoint.db',
   },
   restore: {
     argument: 'FILE',
     help: 'put a backup in the place of the database, while no service runs; the old one is kept',
-    options: {},
+    options: { json },
     more: 'What the backup would bring back to life is ended: pending requests, approvals, whitelist entries, links. If no key is good any more, one for an administrator is made and printed.',
     settings: ['dbPath'],
     example: 'restore /var/backups/holdpoint.db',

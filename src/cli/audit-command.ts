@@ -1,12 +1,11 @@
 // audit: what happened, as a table or as JSON; requests as they stand, or events.
 import type { AuditPage, Confirmation, Event, EventPage, Operator } from '../client/index.js'
 import { shortLine } from '../core/cut.js'
-import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
 import { queryOf, readFilter } from './audit-filter.js'
 import { fit } from './columns.js'
 import { type Context, readAll, wrong } from './key-commands.js'
-import type { Output } from './output.js'
+import { type Output, printJson } from './output.js'
 import { withReader } from './reach.js'
 import { endsOf } from './request-commands.js'
 import { layOut } from './table.js'
@@ -97,7 +96,7 @@ function show<T>(
   rowsOf: (found: T[], isShort: boolean) => string[][],
   none: string,
 ): void {
-  if (isJson) return output.print(inert(JSON.stringify(found, null, 2)))
+  if (isJson) return printJson(output, found)
   if (found.length === 0) return output.tell(none)
   const screen = output.screen?.('print') ?? null
   // For a program that reads it, ids are whole and nothing is cut to a width.

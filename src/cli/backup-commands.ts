@@ -1,22 +1,26 @@
 // A backup of the database, and a backup in its place.
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../clock.js'
-import type { Config } from '../config/schemas.js'
+import { madeKeyView } from '../routes/keys.js'
 import { type Ended, endAll } from '../service/restore.js'
 import { backUp } from '../store/sqlite/backup.js'
 import { restoreDatabase } from '../store/sqlite/restore.js'
-import type { Output } from './output.js'
+import type { Context } from './key-commands.js'
+import { type Output, printJson } from './output.js'
 
 /** What is over sooner needs no progress. */
 const patienceMs = 1000
 
-export async function makeBackup({ dbPath }: Config, file: string, output: Output): Promise<void> {
+export async function makeBackup({ given, config: { dbPath }, output }: Context): Promise<void> {
+  const { argument: file, options } = given
   process.umask(0o077)
   const { bytes, events } = await withProgress(output, (progress) => backUp(dbPath, file, progress))
-  output.print(`Backed up ${dbPath} to ${file}: ${size(bytes)}, ${count(events, 'event')}, checked.`)
+  if (options.json === true) printJson(output, { file, bytes, events })
+  else output.print(`Backed up ${dbPath} to ${file}: ${size(bytes)}, ${count(events, 'event')}, checked.`)
 }
 
-export async function restore({ dbPath }: Config, file: string, output: Output): Promise<void> {
+export async function restore({ given, config: { dbPath }, output }: Context): Promise<void> {
+  const { argument: file, options } = given
   const { tell, print } = output
   process.umask(0o077)
   const clock = systemClock()
@@ -31,18 +35,23 @@ export async function restore({ dbPath }: Config, file: string, output: Output):
       progress,
     ),
   )
-  const { pending, unclaimed, grants, links, keys, suspended, made } = ended!
+  const { data, made } = ended!
   const { bytes, events, nextSeq, kept } = restored
   tell(`Restored ${file} to ${dbPath}: ${size(bytes)}, ${count(events, 'event')}; the history goes on with ${nextSeq}.`)
   tell(
-    `Ended: ${count(pending, 'pending request')}, ${count(unclaimed, 'approval')}, ${count(links, 'link')}, ` +
-      `${count(grants, 'whitelist entry', 'whitelist entries')}, ${count(keys, 'key')}. What was claimed can still be reported.`,
+    `Ended: ${count(data.requests_ended, 'pending request')}, ${count(data.approvals_lapsed, 'approval')}, ${count(data.links_ended, 'link')}, ` +
+      `${count(data.grants_revoked, 'whitelist entry', 'whitelist entries')}, ${count(data.keys_revoked.length, 'key')}. What was claimed can still be reported.`,
   )
-  if (suspended > 0) tell(`Still suspended: ${count(suspended, 'session')} that the backup does not have so.`)
+  if (data.sessions_suspended > 0)
+    tell(`Still suspended: ${count(data.sessions_suspended, 'session')} that the backup does not have so.`)
   if (kept !== null) tell(`What was there is kept as ${kept}.`)
-  if (made === null) return
-  tell(`No other key is good: this one is for ${made.key.person}, admin. Keep it now: it is not shown again.`)
-  print(made.secret)
+  if (made !== null) {
+    tell(`No other key is good: this one is for ${made.key.person}, admin. Keep it now: it is not shown again.`)
+  }
+  if (options.json === true) {
+    const key = made === null ? null : madeKeyView(made, clock.now())
+    printJson(output, { file, bytes, events, next_seq: nextSeq, kept, ended: data, made_key: key })
+  } else if (made !== null) print(made.secret)
 }
 
 async function withProgress<T>({ show }: Output, run: (progress: (done: number) => void) => Promise<T>): Promise<T> {

@@ -1,11 +1,10 @@
 // sessions gc: shows what would go, asks, and removes it, with its progress on a terminal.
 import type { GivenCommand } from '../command.js'
-import { inert } from '../core/json.js'
 import type { Collected, Collecting } from '../routes/answers.js'
 import { collectRules, settingBounds } from '../sessions/collect.js'
 import { type Context, readAll, wrong } from './key-commands.js'
 import { type Call, withCall } from './local-call.js'
-import { CommandRefused, type Output } from './output.js'
+import { CommandRefused, type Output, printJson } from './output.js'
 import { table } from './table.js'
 
 type Options = GivenCommand['options']
@@ -62,7 +61,7 @@ function readWhole(
 
 async function showPlan(output: Output, call: Call, asked: object, isJson: boolean): Promise<void> {
   const { sessions, total, by_rule } = await readPlan(call, asked)
-  if (isJson) return output.print(inert(JSON.stringify({ total, by_rule, sessions }, null, 2)))
+  if (isJson) return printJson(output, { total, by_rule, sessions })
   if (total > 0) output.print(table(head, sessions.map(rowOf)))
   output.tell(total === 0 ? nothing : `${sayCounts(by_rule)} would go. Nothing was removed.`)
 }
@@ -92,7 +91,7 @@ async function remove(output: Output, call: Call, asked: object, options: Option
   if (options.yes !== true) {
     const { total, by_rule } = await call<Collected>('POST', '/sessions/gc', { ...asked, dry_run: true })
     if (total === 0) {
-      output.tell(nothing)
+      sayRemoved(output, { total, by_rule }, options)
       return true
     }
     const answer = await output.ask!(`Remove ${sayCounts(by_rule!)}? [y/N] `)
@@ -102,9 +101,13 @@ async function remove(output: Output, call: Call, asked: object, options: Option
     }
   }
   const { total, by_rule } = await withProgress(output, call, () => call<Collected>('POST', '/sessions/gc', asked))
-  if (options.json === true) output.print(JSON.stringify({ total, by_rule }, null, 2))
-  output.tell(total === 0 ? nothing : `Removed ${sayCounts(by_rule!)}.`)
+  sayRemoved(output, { total, by_rule }, options)
   return true
+}
+
+function sayRemoved(output: Output, { total, by_rule }: Pick<Collected, 'total' | 'by_rule'>, { json }: Options): void {
+  if (json === true) printJson(output, { total, by_rule })
+  output.tell(total === 0 ? nothing : `Removed ${sayCounts(by_rule!)}.`)
 }
 
 /** `12 sessions: 7 empty, 5 trivial` */

@@ -8,7 +8,7 @@ import { toProblem } from '../routes/errors.js'
 import { readJson } from '../routes/json-body.js'
 import { submitBody } from '../routes/requests.js'
 import type { Context } from './key-commands.js'
-import { CommandRefused } from './output.js'
+import { CommandRefused, printJson } from './output.js'
 
 const maxBytes = 1024 * 1024
 
@@ -31,7 +31,8 @@ export async function printDigest({ given, output }: Context): Promise<void> {
   if (claimed !== null && claimed !== digest) {
     throw new CommandRefused(`${visibleLine(argument)}: its digest is not that of what it says, which is ${digest}.`)
   }
-  output.print(options.json === true ? JSON.stringify({ digest, canonical: text }, null, 2) : digest)
+  if (options.json === true) printJson(output, { digest, canonical: text })
+  else output.print(digest)
 }
 
 async function read(file: string): Promise<Buffer> {

@@ -16,8 +16,8 @@ import {
   rotateKey,
   setPerson,
 } from './key-commands.js'
-import { createOutput, type Output } from './output.js'
-import { checkRules, explainAction, problemWithDetails } from './policy-report.js'
+import { createOutput, type Output, printJson } from './output.js'
+import { checkRules, explainAction, explainedAction, problemWithDetails } from './policy-report.js'
 import { explain } from './reach.js'
 import { approveRequest, denyRequest, listPending, showRequest } from './request-commands.js'
 import {
@@ -81,23 +81,24 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   completion: async ({ given, output }) =>
     output.print((await import('./completion.js')).completionFor(given.argument)),
   'policy check': async ({ given, output }) => {
-    const { ok, text } = checkRules(readText(given.argument), given.argument)
-    output.print(text)
+    const { ok, text, data } = checkRules(readText(given.argument), given.argument)
+    if (given.options.json === true) printJson(output, data)
+    else output.print(text)
     return ok
   },
   'policy explain': async ({ given, config, output }) => {
     const { rules = null, sessions = null } = config.policy === undefined ? {} : loadRules(config.policy)
     const rate = { max: config.rateLimit, windowMs: config.rateWindow * 1000, isPerRequester: true }
     const policy = createPolicy(rules, { rate }, sessions)
-    output.print(explainAction(policy, given.argument.trim(), readDetails(given.options.details)))
+    const asked = [policy, given.argument.trim(), readDetails(given.options.details)] as const
+    if (given.options.json === true) printJson(output, explainedAction(...asked))
+    else output.print(explainAction(...asked))
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
   'notify test': async (context) => (await import('./notify-command.js')).testChats(context),
   // Only when asked for, both: they are most of the program.
-  backup: async ({ given, config, output }) =>
-    (await import('./backup-commands.js')).makeBackup(config, given.argument, output),
-  restore: async ({ given, config, output }) =>
-    (await import('./backup-commands.js')).restore(config, given.argument, output),
+  backup: async (context) => (await import('./backup-commands.js')).makeBackup(context),
+  restore: async (context) => (await import('./backup-commands.js')).restore(context),
 }
 
 function readDetails(text: string | true | undefined): string {

@@ -7,7 +7,7 @@ import { visibleLine } from '../core/visible.js'
 import { type Asked, queryOf, readFilter } from './audit-filter.js'
 import { type Format, formatOf, keyOf, notOurs, openFile, type Sink, openOutput, timeOf } from './export-rows.js'
 import { type Context, readAll, wrong } from './key-commands.js'
-import { CommandRefused, type Output } from './output.js'
+import { CommandRefused, type Output, printJson } from './output.js'
 import { explain, NotReached, withReader } from './reach.js'
 
 /** What is said of how it is done, and not of what is asked for. */
@@ -53,9 +53,7 @@ export async function exportAudit(context: Context): Promise<boolean> {
     const { rows, bytes } = reading.total()
     const { begun } = sink
     if (given.options.json === true) {
-      output.print(
-        JSON.stringify({ file: plan.file, format: plan.format, rows, new_rows: rows - begun.rows, bytes }, null, 2),
-      )
+      printJson(output, { file: plan.file, format: plan.format, rows, new_rows: rows - begun.rows, bytes })
     }
     output.tell(sayDone(plan, rows, rows - begun.rows, begun.rows > 0))
   })
@@ -115,8 +113,8 @@ function sayDone({ file, asked }: Plan, rows: number, added: number, isMore: boo
 
 const types: Record<Format, string> = { jsonl: 'application/jsonl', csv: 'text/csv' }
 
-function notHoldpoint(): CommandRefused {
-  return new CommandRefused('What answered is no export: is there a Holdpoint of this version?')
+function notHoldpoint(): NotReached {
+  return new NotReached('What answered is no export: is there a Holdpoint of this version?')
 }
 
 interface Progress {

@@ -8,13 +8,12 @@ import { may, roles } from '../access/role.js'
 import { ConfigProblems, type GivenCommand } from '../command.js'
 import type { Config } from '../config/schemas.js'
 import type { Remote } from '../invocation.js'
-import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
 import type { NameCommand } from '../program.js'
 import type { KeyList, MadeKey, Person, PersonList, SignInLink } from '../routes/answers.js'
 import { isMarked } from '../store/sqlite/marker.js'
 import { type Call, withCall, withRunning } from './local-call.js'
-import { CommandRefused, type Output } from './output.js'
+import { CommandRefused, type Output, printJson } from './output.js'
 import { table } from './table.js'
 
 export interface Context {
@@ -28,23 +27,31 @@ type Options = GivenCommand['options']
 
 export async function addKey({ given, config, output }: Context): Promise<void> {
   const asked = readNewKey(given.options)
-  await withCall(config, output, async (call) => showKey(output, await call<MadeKey>('POST', '/keys', asked)), {
-    mayCreate: true,
-  })
+  await withCall(
+    config,
+    output,
+    async (call) => showKey(output, await call<MadeKey>('POST', '/keys', asked), wantsJson(given)),
+    {
+      mayCreate: true,
+    },
+  )
 }
 
 export async function listKeys({ given, config, output, nameCommand }: Context): Promise<void> {
   await withCall(config, output, async (call) =>
-    showKeys(output, await call<KeyList>('GET', '/keys'), given.options.json === true, config, nameCommand),
+    showKeys(output, await call<KeyList>('GET', '/keys'), wantsJson(given), config, nameCommand),
   )
 }
 
 export async function revokeKeys({ given, config, output, nameCommand }: Context): Promise<void> {
   await withCall(config, output, async (call) => {
+    const revoked: KeyList['keys'] = []
     for (const { id } of await findKeys(call, given.argument, nameCommand)) {
-      const { name } = await call<KeyList['keys'][number]>('DELETE', `/keys/${id}`)
-      output.tell(`Key ${id} of ${visibleLine(name)} is revoked.`)
+      const key = await call<KeyList['keys'][number]>('DELETE', `/keys/${id}`)
+      revoked.push(key)
+      output.tell(`Key ${id} of ${visibleLine(key.name)} is revoked.`)
     }
+    if (wantsJson(given)) printJson(output, revoked)
   })
 }
 
@@ -61,14 +68,13 @@ export async function rotateKey({ given, config, output, nameCommand }: Context)
     if (others.length > 0)
       throw new CommandRefused(`${which} has several keys; say which by its id: ${nameCommand('keys list')}`)
     const made = await call<MadeKey>('POST', `/keys/${first.id}/rotate`, asked)
-    showKey(output, made)
+    showKey(output, made, wantsJson(given))
     const { id, expires_at_iso } = made.replaces!
     output.tell(`The old key ${id} is good until ${expires_at_iso!}.`)
   })
 }
 
 export async function offerSignIn({ given, config, output, nameCommand }: Context): Promise<void> {
-  const { print, tell, draw } = output
   await withRunning(config, 'The link leads to its pages', async (call) => {
     const found = await findKeys(call, given.argument, nameCommand)
     // The newest: it is there to stay. Those of one name are listed by age.
@@ -80,7 +86,10 @@ export async function offerSignIn({ given, config, output, nameCommand }: Contex
         `${whose} has only an agent's key, and the pages are for people; to make one for a person: ${make}`,
       )
     }
-    const { url, name, role, expires_at_iso } = await call<SignInLink>('POST', `/keys/${key.id}/sign-in-link`)
+    const link = await call<SignInLink>('POST', `/keys/${key.id}/sign-in-link`)
+    if (wantsJson(given)) return printJson(output, link)
+    const { print, tell, draw } = output
+    const { url, name, role, expires_at_iso } = link
     tell(
       `A link to sign in as ${visibleLine(name)}, ${role}, with the key ${key.id}. It is good once, until ${expires_at_iso}.`,
     )
@@ -96,15 +105,16 @@ export async function setPerson({ given, config, output }: Context): Promise<voi
   const who = encodeURIComponent(needed(given.options, 'name'))
   const asked = chatsOf(given.options)
   const set = async (call: Call) => {
-    const { name } = await call<Person>('PUT', `/people/${who}`, asked)
-    output.tell(`${visibleLine(name)} is known.`)
+    const person = await call<Person>('PUT', `/people/${who}`, asked)
+    if (wantsJson(given)) printJson(output, person)
+    else output.tell(`${visibleLine(person.name)} is known.`)
   }
   await withCall(config, output, set, { mayCreate: true })
 }
 
 export async function listPeople({ given, config, output }: Context): Promise<void> {
   await withCall(config, output, async (call) =>
-    showPeople(output, await call<PersonList>('GET', '/people'), given.options.json === true),
+    showPeople(output, await call<PersonList>('GET', '/people'), wantsJson(given)),
   )
 }
 
@@ -118,6 +128,10 @@ function readNewKey(options: Options) {
     chats: () => chatsOf(options),
   })
   return { name, role, ...end, ...chats }
+}
+
+function wantsJson({ options }: GivenCommand): boolean {
+  return options.json === true
 }
 
 /** What each of these reads. All that is wrong with them is said at once. */
@@ -160,20 +174,17 @@ async function findKeys(call: Call, which: string, nameCommand: NameCommand): Pr
 }
 
 /** The key alone on standard output, for the program that takes it from there. */
-function showKey({ print, tell }: Output, { key, id, name, role, expires_at_iso }: MadeKey): void {
+function showKey(output: Output, made: MadeKey, isJson: boolean): void {
+  const { key, id, name, role, expires_at_iso } = made
   const end = expires_at_iso === null ? '' : `, good until ${expires_at_iso}`
-  tell(`Key ${id} for ${visibleLine(name)}, ${role}${end}. Keep it now: it is not shown again.`)
-  print(key)
+  output.tell(`Key ${id} for ${visibleLine(name)}, ${role}${end}. Keep it now: it is not shown again.`)
+  if (isJson) printJson(output, made)
+  else output.print(key)
 }
 
-function showKeys(
-  { print, tell }: Output,
-  answer: KeyList,
-  isJson: boolean,
-  config: Config,
-  nameCommand: NameCommand,
-): void {
-  if (isJson) return print(inert(JSON.stringify(answer.keys, null, 2)))
+function showKeys(output: Output, answer: KeyList, isJson: boolean, config: Config, nameCommand: NameCommand): void {
+  const { print, tell } = output
+  if (isJson) return printJson(output, answer.keys)
   if (answer.count === 0) {
     const isOpen = mayBeOpen(config) && !isMarked(realpathSync(config.dbPath))
     const means = 'unless it runs with --auth keys, the service is open to everyone on this machine'
@@ -192,10 +203,10 @@ function showKeys(
   print(table(['ID', 'NAME', 'ROLE', 'STATE', 'CREATED', 'ENDS', 'LAST USED'], rows))
 }
 
-function showPeople({ print }: Output, answer: PersonList, isJson: boolean): void {
-  if (isJson) return print(inert(JSON.stringify(answer.people, null, 2)))
+function showPeople(output: Output, answer: PersonList, isJson: boolean): void {
+  if (isJson) return printJson(output, answer.people)
   const rows = answer.people.map((one) => [one.name, one.telegram_id ?? '', one.discord_id ?? '', one.slack_id ?? ''])
-  print(table(['NAME', 'TELEGRAM', 'DISCORD', 'SLACK'], rows))
+  output.print(table(['NAME', 'TELEGRAM', 'DISCORD', 'SLACK'], rows))
 }
 
 function chatsOf(options: Options) {

@@ -4,7 +4,7 @@ import type { Chat, Probe, SendOutcome, Text } from '../notify/chat.js'
 import { createChats } from '../notify/chats.js'
 import { version } from '../version.js'
 import type { Context } from './key-commands.js'
-import type { Output } from './output.js'
+import { type Output, printJson } from './output.js'
 
 /** What came of one chat's test. */
 interface Tested {
@@ -28,6 +28,7 @@ export async function testChats({ given, config, output }: Context): Promise<boo
   const chats = createChats(config, version)
   if (chats.length === 0) {
     output.tell('No chat is set up: set TELEGRAM_BOT_TOKEN and TELEGRAM_HOME_CHANNEL, or those of another chat.')
+    if (given.options.json === true) printJson(output, [])
     return false
   }
   const all: Tested[] = []
@@ -36,7 +37,7 @@ export async function testChats({ given, config, output }: Context): Promise<boo
     all.push(await test(chat))
   }
   output.show?.('')
-  if (given.options.json === true) output.print(inert(JSON.stringify(all, null, 2)))
+  if (given.options.json === true) printJson(output, all)
   else for (const one of all) say(output, one)
   return all.every(({ works }) => works)
 }

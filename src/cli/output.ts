@@ -1,5 +1,6 @@
 // Where a command's words go, and the error that ends one.
 import { createInterface } from 'node:readline'
+import { inert } from '../core/json.js'
 
 /** The command cannot be carried out; the message says why. */
 export class CommandRefused extends Error {
@@ -65,6 +66,11 @@ export function createOutput({ TERM, NO_COLOR }: TerminalTraits = {}): Output {
       return { columns: stream.columns || 80, rows: stream.rows || 24, hasColours, canMove: !isDumb }
     },
   }
+}
+
+/** The one document that `--json` answers. */
+export function printJson({ print }: Output, value: unknown): void {
+  print(inert(JSON.stringify(value, null, 2)))
 }
 
 /** What is pasted comes in pieces: so long it is quiet before a question. */

@@ -11,11 +11,20 @@ import { type Breaker, defaultBreaker, fitsAction, type Limits, type Policy, typ
 import { defaultResetRule, type ResetSettings, type SessionRules } from '../policy/reset.js'
 import { sayTelling, summarizeTelling } from '../policy/telling.js'
 
-/** What `policy check FILE` prints. Warnings leave it ok. */
-export function checkRules(text: string, fileName: string): { ok: boolean; text: string } {
+/** What `policy check FILE` says of a file. Warnings leave it ok. */
+export interface Checked {
+  ok: boolean
+  text: string
+  /** `rules`: how many there are; null where that cannot be told. */
+  data: { problems: string[]; warnings: string[]; rules: number | null }
+}
+
+export function checkRules(text: string, fileName: string): Checked {
   const read = readRules(text)
   if ('mistakes' in read) {
-    return { ok: false, text: `${fileName}: ${list('mistake', read.mistakes)}\n` }
+    const { mistakes } = read
+    const data = { problems: mistakes, warnings: [], rules: null }
+    return { ok: false, text: `${fileName}: ${list('mistake', mistakes)}\n`, data }
   }
   const { rules, sessions, warnings } = read
   const lines = rules.flatMap((rule, index) => [
@@ -33,7 +42,7 @@ export function checkRules(text: string, fileName: string): { ok: boolean; text:
     ...(sessions === null ? [] : [saySessions(sessions)]),
     ...(warnings.length === 0 ? [] : [list('warning', warnings)]),
   ]
-  return { ok: true, text: `${parts.join('\n\n')}\n` }
+  return { ok: true, text: `${parts.join('\n\n')}\n`, data: { problems: [], warnings, rules: rules.length } }
 }
 
 /** In the order in which the places are asked, setting by setting. */
@@ -86,23 +95,15 @@ export function explainAction(policy: Policy, action: string, details: string): 
     return `${asked}\n\nIt is refused (unclear_action): ${sayOdd(action)}, and no rule spells it out.\n`
   }
   const { terms, limits } = policy.govern(action, details)
-  const looked: string[] = []
-  let isFound = false
-  let count = 0
-  for (const rule of policy.rules) {
-    if (isFound) break
-    count += 1
-    if (!fitsAction(rule.actions, action)) {
-      looked.push(`  no   ${titleOf(rule)}: for other actions`)
-      continue
-    }
-    const failed = rule.when.filter(({ holds }) => !holds(value)).map((condition) => sayFailed(condition, value))
-    isFound = failed.length === 0
-    looked.push(`  ${isFound ? 'yes' : 'no '}  ${titleOf(rule)}`, ...failed.map((sentence) => `         ${sentence}`))
-  }
-  const left = policy.rules.length - count
+  const all = lookAt(policy, action, value)
+  const looked = all.flatMap(({ rule, fits, isAboutIt, failed }) =>
+    isAboutIt
+      ? [`  ${fits ? 'yes' : 'no '}  ${titleOf(rule)}`, ...failed.map((sentence) => `         ${sentence}`)]
+      : [`  no   ${titleOf(rule)}: ${forOthers}`],
+  )
+  const left = policy.rules.length - all.length
   if (left > 0) looked.push(`  ${left} more after it: not looked at`)
-  if (!isFound) looked.push(`  yes  "${terms.rule}", which is built in`)
+  if (all.at(-1)?.fits !== true) looked.push(`  yes  "${terms.rule}", which is built in`)
   const parts = [
     asked,
     `Rules, in order:\n${looked.join('\n')}`,
@@ -115,6 +116,81 @@ export function explainAction(policy: Policy, action: string, details: string): 
       .join('\n')}`,
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+interface Looked {
+  rule: Rule
+  /** That is the one, if its conditions hold. */
+  isAboutIt: boolean
+  fits: boolean
+  /** The conditions that do not hold, in words. */
+  failed: string[]
+}
+
+const forOthers = 'for other actions'
+
+/** The rules in order, up to the one that fits. */
+function lookAt(policy: Policy, action: string, value: unknown): Looked[] {
+  const looked: Looked[] = []
+  for (const rule of policy.rules) {
+    const isAboutIt = fitsAction(rule.actions, action)
+    const failed = isAboutIt ? rule.when.filter(({ holds }) => !holds(value)).map((one) => sayFailed(one, value)) : []
+    const fits = isAboutIt && failed.length === 0
+    looked.push({ rule, isAboutIt, fits, failed })
+    if (fits) break
+  }
+  return looked
+}
+
+/** The same as data. What applies has the names of the settings of a rule, and none is left out. */
+export function explainedAction(policy: Policy, action: string, details: string) {
+  const value = JSON.parse(details) as unknown
+  const asked = { action, details: value }
+  if (policy.isUnclear(action)) return { ...asked, refused: 'unclear_action', looked_at: [], applies: null }
+  const { terms, limits } = policy.govern(action, details)
+  const looked_at = lookAt(policy, action, value).map(({ rule, isAboutIt, fits, failed }) => ({
+    name: rule.terms.rule,
+    fits,
+    because: isAboutIt ? failed : [forOthers],
+  }))
+  return { ...asked, refused: null, looked_at, applies: { ...termsView(terms), ...limitsView(limits) } }
+}
+
+function termsView(terms: Terms) {
+  const { telling } = terms
+  return {
+    name: terms.rule,
+    risk: terms.risk,
+    approvals: terms.approvals,
+    seats: terms.seats,
+    deciders: terms.deciders,
+    whitelist: terms.mayWhitelist,
+    reason_required: terms.reasonFor,
+    typed_confirmation: terms.mustType,
+    digest_required: terms.needsDigest,
+    own_requests: terms.allowsOwn,
+    notify: telling?.notify ?? null,
+    remind_after: telling?.remindAfter ?? null,
+    escalate_after: telling?.escalation?.after ?? null,
+    escalate_to: telling?.escalation?.to ?? null,
+  }
+}
+
+function limitsView({ timeout, rate, maxOpen, mergesIdentical, denialHoldsMs, breaker }: Limits) {
+  return {
+    timeout,
+    rate_limit: { max: rate.max, window_seconds: rate.windowMs / 1000, per: rate.isPerRequester ? 'requester' : null },
+    open_limit: maxOpen,
+    merge_identical: mergesIdentical,
+    refuse_after_denial: denialHoldsMs === 0 ? null : denialHoldsMs / 1000,
+    breaker: {
+      warn: breaker.warnAt,
+      wait: breaker.waitAt,
+      suspend: breaker.suspendAt,
+      wait_seconds: breaker.waitMs / 1000,
+      fixation: breaker.fixationAt,
+    },
+  }
 }
 
 /** A few are enough to see why. */

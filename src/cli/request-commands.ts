@@ -2,12 +2,11 @@
 import type { Confirmation, DecidedConfirmation, FoundConfirmation } from '../client/index.js'
 import { ConfigProblems } from '../command.js'
 import { shortLine } from '../core/cut.js'
-import { inert } from '../core/json.js'
 import { visibleLine } from '../core/visible.js'
 import { cardOf, type CardLine, isAsItSays, layOutCard } from './card.js'
 import { fit } from './columns.js'
 import { type Context, wrong } from './key-commands.js'
-import { CommandRefused, type Output, type Screen } from './output.js'
+import { CommandRefused, type Output, printJson, type Screen } from './output.js'
 import { explain, openOverHttp, withReader } from './reach.js'
 import { paint } from './span.js'
 import { layOut } from './table.js'
@@ -22,7 +21,7 @@ export async function listPending(context: Context): Promise<void> {
   const { action, session, json } = given.options as Partial<Record<string, string>>
   await withReader(context, async (operator) => {
     const found = await operator.pending({ action, sessionKey: session })
-    if (json !== undefined) return output.print(inert(JSON.stringify(found, null, 2)))
+    if (json !== undefined) return printJson(output, found)
     if (found.length === 0) return output.tell('Nothing waits for a decision.')
     output.print(pendingText(found, Date.now(), output.screen?.('print') ?? null))
   })
@@ -69,7 +68,7 @@ export async function showRequest(context: Context): Promise<void> {
   const { argument, options } = given
   await withReader(context, async (operator) => {
     const found = await operator.show(argument.trim())
-    if (options.json === true) return output.print(inert(JSON.stringify(found, null, 2)))
+    if (options.json === true) return printJson(output, found)
     const screen = output.screen?.('print') ?? null
     output.print(textOf(cardLines(found, screen), screen))
   })
@@ -124,7 +123,7 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   }
   const by = options.by as string | undefined
   const done = await operator[verdict](found.id, { by, ...said, remember })
-  if (options.json === true) output.print(inert(JSON.stringify(done, null, 2)))
+  if (options.json === true) printJson(output, done)
   else output.tell(sayDone(done))
   return true
 }

@@ -1,12 +1,12 @@
 // Sessions, looked at and steered as the user who runs the service asks for it.
 import { shortLine } from '../core/cut.js'
-import { inert } from '../core/json.js'
 import { counted } from '../core/length.js'
 import { visibleLine } from '../core/visible.js'
 import type { Session, SessionPage, WholeSession } from '../routes/answers.js'
+import { ConfigProblems } from '../command.js'
 import { type Context, needed, wrong } from './key-commands.js'
 import { type Call, withCall } from './local-call.js'
-import { CommandRefused, type Output } from './output.js'
+import { CommandRefused, printJson } from './output.js'
 import { layOut, shellWord } from './table.js'
 
 type Options = Context['given']['options']
@@ -24,6 +24,7 @@ export async function listSessions({ given, config, output }: Context): Promise<
 
 export async function showSession({ given, config, output }: Context): Promise<void> {
   const { json, text } = given.options
+  if (text === true && json === true) throw new ConfigProblems(['--text, --json: say one of them'])
   const path = pathOf(given)
   await reach({ config, output }, async (call) => {
     if (text === true) return output.print(await named(() => call<string>('GET', path, undefined, 'text/plain')))
@@ -129,10 +130,6 @@ function reasonOf({ reason }: Options): object {
 /** So much of a text that is only there to tell which one it is. */
 const maxText = 60
 const maxReason = 300
-
-function printJson({ print }: Output, value: unknown): void {
-  print(inert(JSON.stringify(value, null, 2)))
-}
 
 function nameOf({ session_key, requester }: Session): string {
   return `Session ${shellWord(session_key)}${requester === '' ? '' : ` of ${visibleLine(requester)}`}`

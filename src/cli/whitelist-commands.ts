@@ -1,10 +1,9 @@
 // What passes without asking: listed, added, taken back.
 import type { Grant, GrantPage, Operator } from '../client/index.js'
 import { shortLine } from '../core/cut.js'
-import { inert } from '../core/json.js'
 import { visibleJson, visibleLine } from '../core/visible.js'
 import { type Context, readAll, readSeconds, wrong } from './key-commands.js'
-import { CommandRefused } from './output.js'
+import { CommandRefused, printJson } from './output.js'
 import { withReader } from './reach.js'
 import { readJsonOption } from './request-commands.js'
 import { layOut } from './table.js'
@@ -20,7 +19,7 @@ export async function listWhitelist(context: Context): Promise<void> {
   const { output, given } = context
   await withReader(context, async (operator) => {
     const entries = await readGrants(operator)
-    if (given.options.json === true) return output.print(inert(JSON.stringify(entries, null, 2)))
+    if (given.options.json === true) return printJson(output, entries)
     if (entries.length === 0) return output.tell('Nothing passes without asking.')
     output.print(listText(entries))
   })
@@ -33,7 +32,7 @@ export async function addToWhitelist(context: Context): Promise<void> {
     context,
     async (operator) => {
       const { body: grant } = await operator.call<Grant>('POST', '/whitelist', { body })
-      if (given.options.json === true) return output.print(inert(JSON.stringify(grant, null, 2)))
+      if (given.options.json === true) return printJson(output, grant)
       output.tell(`Whitelisted: ${sayGrant(grant)}. To take it back: whitelist revoke ${visibleLine(grant.id)}`)
     },
     { needsRules: true },
@@ -47,7 +46,7 @@ export async function revokeFromWhitelist(context: Context): Promise<void> {
     const id = await findGrant(operator, given.argument.trim().toLowerCase())
     const body = by === undefined ? undefined : { revoked_by: by }
     const { body: grant } = await operator.call<Grant>('DELETE', `/whitelist/${encodeURIComponent(id)}`, { body })
-    if (json === true) return output.print(inert(JSON.stringify(grant, null, 2)))
+    if (json === true) return printJson(output, grant)
     output.tell(`Revoked: ${sayGrant(grant)}.`)
   })
 }

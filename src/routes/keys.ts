@@ -5,7 +5,7 @@ import { idIn, type Person } from '../access/person.js'
 import { actorOf, type Caller } from '../access/role.js'
 import { textOf, unknownActor } from '../core/actor.js'
 import { refuse } from '../core/refusal.js'
-import type { By } from '../service/people.js'
+import type { By, MadeKey } from '../service/people.js'
 import { authorityOf } from '../service/settle.js'
 import type { Service } from '../service/service.js'
 import type { Api } from './api.js'
@@ -70,8 +70,8 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
       if (Object.values(chatIds).some((id) => id !== undefined)) await assertIsVerified(request)
       const expiresInMs = expires_in_seconds === undefined ? null : expires_in_seconds * 1000
       const asked = { name, role, expiresInMs, chatIds }
-      const { key, secret } = granted(await people.addKey(asked, byOf(caller)))
-      return reply.code(201).send({ ...keyView(key, service.now(), neverUsed), key: secret })
+      const made = granted(await people.addKey(asked, byOf(caller)))
+      return reply.code(201).send(madeKeyView(made, service.now()))
     },
   )
 
@@ -94,9 +94,9 @@ export function keyRoutes(app: Api, service: Service, auth: Auth, pagesUrl: () =
       const overlapMs = (body?.overlap_seconds ?? requests.usualOverlapSeconds) * 1000
       // Before the new key is made, which is shown this once: what fails now loses nothing.
       const uses = await service.lastUses()
-      const { key, secret, old } = granted(await people.rotateKey(params.id, overlapMs, byOf(caller)))
+      const made = granted(await people.rotateKey(params.id, overlapMs, byOf(caller)))
       const now = service.now()
-      return reply.code(201).send({ ...keyView(key, now, neverUsed), key: secret, replaces: keyView(old, now, uses) })
+      return reply.code(201).send({ ...madeKeyView(made, now), replaces: keyView(made.old, now, uses) })
     },
   )
 
@@ -193,6 +193,11 @@ export function byOf(caller: Caller): By {
 }
 
 const neverUsed: ReadonlyMap<string, number> = new Map()
+
+/** With its secret: it is shown this once. */
+export function madeKeyView({ key, secret }: MadeKey, now: number) {
+  return { ...keyView(key, now, neverUsed), key: secret }
+}
 
 function keyView(key: Key, now: number, uses: ReadonlyMap<string, number>) {
   const lastUsedAt = uses.get(key.id) ?? null

@@ -1,6 +1,7 @@
 // What a backup must not bring back: all that could still let something pass that was ended, suspended, or answered otherwise,
 // after it was made.
 import { type Key, stateOf } from '../access/key.js'
+import type { EventData } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import type { Clock } from '../clock.js'
 import { endUnfinished } from '../core/confirmation.js'
@@ -15,8 +16,9 @@ import { writeOf } from './runs.js'
 import { liveGrants } from './setback.js'
 import { replace } from './settle.js'
 
-export interface Ended extends Found, Kept {
-  keys: number
+export interface Ended {
+  /** As it is on record. */
+  data: EventData['restored']
   /** The key of an administrator, where no other is left. */
   made: MadeKey | null
 }
@@ -27,20 +29,19 @@ const batch = 500
 export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chance: () => string): Promise<Ended> {
   const now = clock.now()
   const lost = copy.keys.filter((key) => key.revokedAt === null && !isStillGood(key, replaced, now))
-  const found = copy.begin((found) =>
-    audit.restored(now, {
-      backup_last_seq: copy.lastSeq,
-      replaced_last_seq: replaced.lastSeq,
-      requests_ended: found.pending,
-      approvals_lapsed: found.unclaimed,
-      grants_revoked: found.grants,
-      links_ended: found.links,
-      messages_dropped: found.unsent,
-      keys_revoked: lost.map(({ id }) => id),
-      sessions_suspended: found.suspended,
-      streaks_kept: found.streaks,
-    }),
-  )
+  const dataOf = (found: Found & Kept): EventData['restored'] => ({
+    backup_last_seq: copy.lastSeq,
+    replaced_last_seq: replaced.lastSeq,
+    requests_ended: found.pending,
+    approvals_lapsed: found.unclaimed,
+    grants_revoked: found.grants,
+    links_ended: found.links,
+    messages_dropped: found.unsent,
+    keys_revoked: lost.map(({ id }) => id),
+    sessions_suspended: found.suspended,
+    streaks_kept: found.streaks,
+  })
+  const found = copy.begin((found) => audit.restored(now, dataOf(found)))
   const store = copy.open()
   try {
     await endConfirmations(store, now)
@@ -57,7 +58,7 @@ export async function endAll(copy: Copy, replaced: Replaced, clock: Clock, chanc
     const isClosed = replaced.hadKeys || people.hasKeys()
     const isShut = isClosed && !people.keys().some((key) => stateOf(key, now) === 'live')
     const made = isShut ? await people.addAdmin({ actor: audit.restorer, via: 'system' }) : null
-    return { ...found, keys: lost.length, made }
+    return { data: dataOf(found), made }
   } finally {
     await store.close()
   }
