@@ -218,7 +218,7 @@ t.test('what another server answers is no export', async (t) => {
   t.teardown(() => page.close())
   const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
   t.match(await run('export', '--output', path('a.csv'), '--url', url), {
-    code: 1,
+    code: 3,
     stderr: /^What answered is no export/,
   })
   t.same(readdirSync(folder), [])
