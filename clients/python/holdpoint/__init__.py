@@ -1127,7 +1127,9 @@ class Holdpoint:
                 answer = self._wire.call(
                     "POST", f"/confirm/{id}/claim", _members({"digest": wanted}), {"Idempotency-Key": run.claim_key}
                 )
-                lost = lost or answer.status >= 500
+                # Every other 503 says that nothing was taken.
+                is_told = answer.status == 503 and answer.problem not in ("outcome_unknown", "http_503")
+                lost = lost or (answer.status >= 500 and not is_told)
                 # A 202 is no claim either, nor any other success.
                 if answer.status < 300 and not (answer.status == 200 and _is_claimed(answer.body, id, wanted)):
                     raise _Fault("it answers a claim with something else", sent=True)
@@ -1931,7 +1933,7 @@ def _decorator(
         async def in_time(*args: P.args, **kwargs: P.kwargs) -> Any:
             ask, call = bind(args, kwargs)
             async with client().approval(ask) as approved:
-                result = await call(approved.details)  # type: ignore[misc]
+                result = cast(object, await call(approved.details))  # type: ignore[misc]
                 _refuse_generator(result)
                 return result
 

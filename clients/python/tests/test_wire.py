@@ -81,6 +81,11 @@ class Lost(unittest.TestCase):
                 self.assertGreater(len(played.keys("claim")), 1)
                 self.assertEqual(len({*played.keys("claim")}), 1)
 
+    def test_a_claim_that_the_service_could_not_take_is_not_uncertain(self) -> None:
+        with Played(fate=always("claim", problem(503, "storage_unavailable"))) as played:
+            with self.assertRaises(holdpoint.Unreachable):
+                Holdpoint(played.url, retry_seconds=0.2).run(ask, lambda _: self.fail("it ran"))
+
     def test_a_claim_that_never_arrived_is_not_uncertain(self) -> None:
         with Played() as played:
             held = Holdpoint(played.url).request(ask)
@@ -292,7 +297,8 @@ class Hostile(unittest.TestCase):
             client = Holdpoint(played.url)
             approved = client.request(ask)
             other = Ask("send_mail", "Send", {"to": "mallory"})
-            held = Turning(**{**vars(approved), "ask": other})
+            fields: dict[str, Any] = {**vars(approved), "ask": other}
+            held = Turning(**fields)
             with self.assertRaises(holdpoint.ClaimRefused):
                 client.act(held, lambda _: self.fail("it ran"))
 
