@@ -197,13 +197,14 @@ export class Holdpoint extends Operator {
     let mayCount = false
     const post = async (timeoutMs: number) => {
       try {
-        const { body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, {
+        const { status, body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, {
           body: { digest },
           headers,
           timeoutMs,
         })
         const { id: claimed, digest: approved, execution } = asObject(body)
-        if (claimed !== id || approved !== digest || execution !== 'claimed') throw this.#odd('a claim')
+        if (status !== 200 || claimed !== id || approved !== digest || execution !== 'claimed')
+          throw this.#odd('a claim')
       } catch (error) {
         mayCount ||= mayHaveHappened(error)
         throw error

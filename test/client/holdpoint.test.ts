@@ -285,7 +285,12 @@ t.test('5xx and 429 are tried again as long as there is time, and then it is unr
 })
 
 /** In front of a service: what it answers may be changed, or lost. */
-async function between(t: Test, serving: Serving, change: (path: string, answer: any) => unknown) {
+async function between(
+  t: Test,
+  serving: Serving,
+  change: (path: string, answer: any) => unknown,
+  statusOf = (_path: string, status: number) => status,
+) {
   const server = await play(t, (request, response, body) => {
     const headers = Object.fromEntries(
       ['content-type', 'idempotency-key'].flatMap((name) =>
@@ -296,7 +301,7 @@ async function between(t: Test, serving: Serving, change: (path: string, answer:
     void serving.call(request.method as 'GET', request.url!, sent, headers).then((answer) => {
       const changed = change(`${request.method} ${request.url}`, answer.body)
       if (changed === null) response.destroy()
-      else sendJson(response, changed, answer.status)
+      else sendJson(response, changed, statusOf(`${request.method} ${request.url}`, answer.status))
     })
   })
   return serving.agent({ url: server.url })
@@ -363,6 +368,16 @@ t.test('an answer to a claim that is not about it is none', async (t) => {
     await decideAll(serving, 'approve')
     t.equal(await running, 3, name)
   }
+  const serving = await serve(t)
+  const accept = (path: string, status: number) => (path.endsWith('/claim') ? 202 : status)
+  const agent = await between(t, serving, (_, answer) => answer, accept)
+  await serving.call('POST', '/whitelist', { action: 'refund' })
+  const claimMs = 50
+  await t.rejects(
+    serving.agent({ url: agent.place, claimMs }).run(ask, () => t.fail('it ran')),
+    { code: 'claim_uncertain' },
+    'another success is none',
+  )
 })
 
 t.test('what the service understood otherwise is withdrawn before anybody decides it', async (t) => {
