@@ -85,7 +85,7 @@ export function addWaiting(add: Add, waiting: Waiting): void {
   for (let n = from; n < from + count; n++) {
     const held = heldOf(n, createdAt, timeoutSeconds)
     const by = { kind: 'anyone' as const, name: held.requester }
-    const told = chat === undefined ? announce(held, 'log', createdAt) : afterLog(held, chat)
+    const told = chat === undefined ? announce(held, [], createdAt) : afterLog(held, chat)
     add({
       writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...told.writes],
       events: [audit.submitted(held, by, 'http'), ...told.events],
@@ -102,7 +102,11 @@ function heldOf(n: number, createdAt: number, timeoutSeconds: number): Pending {
 
 /** The chat is to be told, and the log was, when it was time. */
 function afterLog(held: Pending, chat: 'telegram'): Part {
-  const { writes } = announce(held, chat, held.createdAt)
+  const { writes } = announce(
+    held,
+    [{ places: [{ channel: chat, destination: '' }], isPersonal: false }],
+    held.createdAt,
+  )
   return writes.reduce<Part>(
     (part, write) => {
       if (write.kind !== 'delivery' || write.record.channel !== 'log')

@@ -83,7 +83,7 @@ function pastOf(place: number, before: number, cast: Cast, at: number): Part {
   const nobody = { callbackUrl: null, requestedAs: null, onBehalfOf: null }
   const submission = { ...asked, ...nobody, details: JSON.stringify(details), sessionKey, timeoutSeconds: 300 }
   const held = hold({ ...submission, requester: agent.name }, idOf(n), at, undefined, agent.name)
-  const told = announce(held, 'log', at)
+  const told = announce(held, [], at)
   const part: Part = { writes: told.writes, events: [audit.submitted(held, agent, 'http'), ...told.events] }
   const end = (record: Confirmation): Part => ({
     ...part,

@@ -15,13 +15,13 @@ import { type Clock, systemClock, systemTimeZone } from './clock.js'
 import type { Config } from './config/schemas.js'
 import { type Recipient, textOf } from './core/actor.js'
 import { stringifyInert } from './core/json.js'
-import { chatTitles, type DeliveryKey, personalChats } from './core/model.js'
+import { type ChatName, chatTitles, type DeliveryKey, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { createCards } from './notify/cards.js'
-import { carryAll, carryCallbacks } from './notify/carrier.js'
+import { carryAll, carryCallbacks, type Routing } from './notify/carrier.js'
 import type { Chat } from './notify/chat.js'
 import { createChats } from './notify/chats.js'
 import { isSameDelivery } from './notify/delivery.js'
@@ -91,6 +91,8 @@ export interface Holdpoint {
   openapi(): string
   /** Answers what came through the database's own socket: about keys, people and sessions, as their owner. */
   routeLocal(request: IncomingMessage, response: ServerResponse): void
+  /** Says in the log who is to be told and cannot be. */
+  warnOfUntold(): void
   /** Once it is known where agents and where people reach it, which every notice says. */
   startSending(url: string, peopleUrl: string): void
   stopSending(graceMs: number): Promise<void>
@@ -138,6 +140,11 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     const known = channel === undefined ? null : who.know({ channel, id, isNobody: false })
     return known === null ? id : textOf(known)
   }
+  const list = () => ({ url: `${pagesUrl}/`, isPublic: config.publicUrl !== undefined })
+  const routing: Routing = {
+    linesFor: (subject, occasion) => service.tellings.linesFor(subject, occasion),
+    ownerOf: (place) => service.tellings.ownerOf(place),
+  }
   const messageOf = async (of: DeliveryKey) => {
     const found = (await store.deliveries.of(of.subjectId)).find((one) => isSameDelivery(one, of))
     return found?.message ?? null
@@ -146,7 +153,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     store,
     clock,
     carriers: [
-      ...carryAll(chats, { makeCard, read, nameOf, messageOf }),
+      ...carryAll(chats, routing, { makeCard, read, nameOf, messageOf, list }, config.notifyRate),
       // Without a secret, what is to be called back waits for a start with one.
       ...(callback === null ? [] : [carryCallbacks(callback, (resolved) => stringifyInert(callbackView(resolved)))]),
     ],
@@ -169,7 +176,12 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     diskLimitBytes: config.diskLimit * 1024 * 1024,
     approvalMs: config.approvalTtl * 1000,
     reportMs: config.reportTimeout * 1000,
-    firstChannel: chats[0]?.name ?? 'log',
+    chats: chats.map((chat) => ({
+      name: chat.name,
+      isPrivate: (place: string) => chat.isPrivate(place),
+      home: homesIn(config)[chat.name],
+    })),
+    notify: config.notify,
     problemWithCallback,
     mayBeOpen: mayBeOpen(config),
   })
@@ -200,6 +212,10 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   const metrics = createMetrics(store, service)
   logEvents(store, log)
   announceInLog(store, log, () => pagesUrl, chats.length > 0)
+
+  function warnOfUntold(): void {
+    for (const problem of service.tellings.problems(service.policy().rules, nameCommand)) log.warn(problem)
+  }
 
   const handleError = createErrorHandler(log)
   // Fastify's own logger stays off: one line an event, and a request is not an event.
@@ -303,7 +319,9 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
       local.add(request)
       app.routing(request, response)
     },
+    warnOfUntold,
     startSending(url, peopleUrl) {
+      warnOfUntold()
       pagesUrl = config.publicUrl ?? peopleUrl
       outbox.start(url)
       follower.start()
@@ -328,18 +346,21 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
 
 /** Who reads what is sent to this place: all who are in it, or one person, where it is known whose place it is. */
 function recipientOf({ name }: Chat, place: string, config: Config, { people }: Service): Recipient {
-  const { telegramHomeChannel, discordHomeChannel, discordBotToken, slackChannel } = config
-  // On Discord and Slack every channel has an id of its own, also one between two.
-  const home = {
-    telegram: telegramHomeChannel,
-    discord: discordBotToken === undefined ? 'webhook' : discordHomeChannel,
-    slack: slackChannel,
-    ntfy: 'topic',
-  }
-  const id = place === '' ? String(home[name]) : place
+  const id = place === '' ? homesIn(config)[name] : place
   const channel = personalChats.find((one) => one === name)
   const person = channel === undefined ? undefined : people.byIdentity({ channel, id })
   return person === undefined ? { kind: 'chat', channel: name, id } : { kind: 'person', name: person.name }
+}
+
+/** By which id each chat knows the place of the settings. On Discord and Slack every channel has one, also one between two. */
+function homesIn(config: Config): Record<ChatName, string> {
+  const { telegramHomeChannel, discordHomeChannel, discordBotToken, slackChannel } = config
+  return {
+    telegram: String(telegramHomeChannel),
+    discord: discordBotToken === undefined ? 'webhook' : String(discordHomeChannel),
+    slack: String(slackChannel),
+    ntfy: 'topic',
+  }
 }
 
 /** By chat, as the settings have them. */

@@ -104,7 +104,7 @@ function logEvent(event: AuditEvent, log: Logger): void {
   )
 }
 
-const usualFacts = ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id']
+const usualFacts = ['action', 'name', 'role', 'code', 'execution', 'reason', 'alarm', 'alarm_id', 'occasion', 'to']
 /** Which session it is about, and how many of its requests in a row were denied or expired. */
 const sessionFacts = [...usualFacts, 'session_key', 'requester', 'failures']
 
@@ -134,6 +134,8 @@ function levelOf(event: AuditEvent): 'debug' | 'info' | 'warn' {
     return byThemselves.has(event.data.reason) ? 'debug' : 'info'
   }
   if (event.type === 'notify_failed' && via === 'callback' && event.data.state === 'failed') return 'warn'
+  // One line says it of all that were told in one message.
+  if (event.type === 'notified' && event.data.state === 'collected') return 'debug'
   if (type === 'notified') return via === 'log' ? 'debug' : 'info'
   // The log channel says it, as an error.
   if (event.type === 'expired' && event.data.told_at === null) return 'debug'

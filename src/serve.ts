@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { resolve } from 'node:path'
-import { buildApp } from './app.js'
+import { buildApp, type Holdpoint } from './app.js'
 import { isLoopback, isOnlyHere, makesFirstKey } from './access/open-mode.js'
 import { systemClock } from './clock.js'
 import type { Config } from './config/schemas.js'
@@ -89,7 +89,7 @@ export async function serve(config: Config, warnings: string[], nameCommand: Nam
   }
   process.on('SIGTERM', drain)
   process.on('SIGINT', drain)
-  process.on('SIGHUP', () => void reloadRules(config, service, log))
+  process.on('SIGHUP', () => void reloadRules(config, holdpoint, log))
 }
 
 function sayWhere({ url, webUrl }: Listening, { publicUrl, dbPath }: Config): string {
@@ -153,7 +153,11 @@ async function listenForOwner(config: Config, route: RequestListener, log: Logge
 }
 
 /** What is wrong with the new rules is said, and the old ones stay. */
-async function reloadRules({ policy }: Config, service: Service, log: Logger): Promise<void> {
+async function reloadRules(
+  { policy }: Config,
+  { service, warnOfUntold }: Pick<Holdpoint, 'service' | 'warnOfUntold'>,
+  log: Logger,
+): Promise<void> {
   if (policy === undefined) {
     log.info('SIGHUP: there is no --policy to read again')
     return
@@ -162,6 +166,7 @@ async function reloadRules({ policy }: Config, service: Service, log: Logger): P
     const loaded = loadRules(policy)
     await service.useRules(loaded)
     loaded.warnings.forEach((warning) => log.warn({ policy }, warning))
+    warnOfUntold()
     log.info({ policy, rules: loaded.rules.length }, 'the rules were read again')
   } catch (error) {
     log.error({ policy, problem: (error as Error).message }, 'the rules were not changed; the old ones stay in force')

@@ -1,5 +1,5 @@
 // An alarm for tests, and the change that raises it: nothing else happens in it.
-import type { Alarm, ChannelName } from '../src/core/model.js'
+import type { Alarm, ChatName } from '../src/core/model.js'
 import { raise } from '../src/notify/notices.js'
 import type { Change } from '../src/store/store.js'
 import { someEvent } from './actors.js'
@@ -21,7 +21,8 @@ export function alarmOf(fields: Partial<Alarm> = {}): Alarm {
   }
 }
 
-export function raising(alarm: Alarm, channel: ChannelName): Change {
-  const { writes, events } = raise(alarm, channel, alarm.createdAt)
+export function raising(alarm: Alarm, channel: ChatName | 'log'): Change {
+  const places = channel === 'log' ? [] : [{ channel, destination: '' }]
+  const { writes, events } = raise(alarm, [{ places, isPersonal: false }], alarm.createdAt)
   return { writes, events: [someEvent(alarm.createdAt), ...events] }
 }

@@ -161,7 +161,11 @@ t.test('an hour beside a hostile agent: all that the other asks is announced, wa
   let read = { messages: 0, lines: 0 }
   /** A person who approves what the chat or the log says, and knows of nothing else. */
   async function approveWhatIsNew(): Promise<void> {
-    const inChat = telegram.messages.slice(read.messages).map(({ text }) => /^ID: (\S+)$/m.exec(text)![1]!)
+    // A message of its own, or a line of one that tells of many.
+    const inChat = telegram.messages
+      .slice(read.messages)
+      .flatMap(({ text }) => [...text.matchAll(/^(?:ID: (\S+)|(id-\d+) .*asked by .*)$/gm)])
+      .map(([, own, listed]) => own ?? listed!)
     const lines = built.logged.slice(read.lines).filter(({ msg }) => /^confirmation needed/.test(String(msg)))
     read = { messages: telegram.messages.length, lines: built.logged.length }
     for (const [where, ids] of [

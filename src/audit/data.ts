@@ -1,7 +1,7 @@
 // What each event says beside who, when, through what and about which confirmation. Names are the API's own.
 import type { Role } from '../access/role.js'
 import type { raw } from '../core/json.js'
-import type { AlarmKind, DeliveryState, ExecutionState, Outcome, Verdict } from '../core/model.js'
+import type { AlarmKind, DeliveryState, ExecutionState, Occasion, Outcome, Verdict } from '../core/model.js'
 import type { RefusalCode } from '../core/refusal.js'
 import type { ByRule } from '../sessions/collect.js'
 import type { RotationReason } from '../sessions/session.js'
@@ -37,6 +37,10 @@ interface Executed extends About {
 interface Delivered {
   state: DeliveryState
   attempts: number
+  /** What for, where it is not the first that somebody is told. */
+  occasion?: Occasion
+  /** Whom alone, by the chat's id. */
+  to?: string
   error?: string
   next_attempt_at?: number
 }
@@ -125,6 +129,9 @@ export interface EventData {
   cancelled: Ended
   commented: About & { comment: string }
   asked_for: About
+  /** In how many places; none where a first message is still on its way, or the log alone is told. */
+  reminded: About & { rule: string; is_last: boolean; places: number; expires_at: number }
+  escalated: About & { rule: string; expires_at: number }
   claimed: Executed
   lapsed: Executed
   reported: Executed

@@ -13,6 +13,7 @@ import {
   type Delivery,
   type Executed,
   isAlarm,
+  type Pending,
   personalChats,
   type Refused,
   type Resolved,
@@ -40,6 +41,8 @@ export const events = {
   cancelled: 'The agent withdrew it, or a restore ended it.',
   commented: 'Whoever decided said more about it afterwards.',
   asked_for: 'Somebody asked for it in a chat, and is shown it there.',
+  reminded: 'Nobody has answered: whoever was told is told again. `is_last` in the data: shortly before the end.',
+  escalated: 'Nobody has answered: others are told, as the rule says.',
   claimed: 'The agent passed the last gate, and acts.',
   lapsed: 'An approval was not claimed in time. It is no longer good.',
   reported: 'The agent said how the act went.',
@@ -290,7 +293,7 @@ const outbox = system('outbox')
 /** The outcome of one attempt to tell a person, or to call back. */
 export function attempted(delivery: Delivery, subject: Subject): NewEvent {
   return {
-    type: delivery.state === 'sent' ? 'notified' : 'notify_failed',
+    type: delivery.state === 'sent' || delivery.state === 'collected' ? 'notified' : 'notify_failed',
     at: delivery.updatedAt,
     actor: outbox,
     via: delivery.channel,
@@ -298,10 +301,19 @@ export function attempted(delivery: Delivery, subject: Subject): NewEvent {
     data: {
       state: delivery.state,
       attempts: delivery.attempts,
+      ...wherefore(delivery),
       ...(isAlarm(subject) ? aboutAlarm(subject) : { digest: subject.digest }),
       ...(delivery.error === null ? {} : { error: delivery.error }),
       ...(delivery.nextAt === null ? {} : { next_attempt_at: delivery.nextAt / 1000 }),
     },
+  }
+}
+
+/** Nothing of it stands with the usual: the notice, to where the settings say. */
+function wherefore({ occasion, channel, destination }: Delivery) {
+  return {
+    ...(occasion === 'notice' ? {} : { occasion }),
+    ...(destination === '' || channel === 'callback' ? {} : { to: destination }),
   }
 }
 
@@ -313,8 +325,10 @@ function aboutAlarm({ id, kind, requester, sessionKey }: Alarm): AboutAlarm {
 export function notified(delivery: Delivery, subject: Subject): NewEvent {
   if (isAlarm(subject)) return attempted(delivery, subject)
   const { action, requester, onBehalfOf, digest } = subject
-  const data: EventData['notified'] = { state: delivery.state, attempts: delivery.attempts, digest, action, requester }
+  const { state, attempts } = delivery
+  const data: EventData['notified'] = { state, attempts, ...wherefore(delivery), digest, action, requester }
   if (onBehalfOf !== null) data.on_behalf_of = onBehalfOf
+  if (delivery.error !== null) data.error = delivery.error
   return {
     type: 'notified',
     at: delivery.updatedAt,
@@ -323,6 +337,23 @@ export function notified(delivery: Delivery, subject: Subject): NewEvent {
     confirmationId: subject.id,
     data,
   }
+}
+
+/** Nobody has answered, and those are told again who can be reached in so many places. */
+export function reminded(
+  { id, action, digest, terms, deadline }: Pending,
+  isLast: boolean,
+  places: number,
+  at: number,
+): NewEvent {
+  const data = { action, digest, rule: terms.rule, is_last: isLast, places, expires_at: deadline / 1000 }
+  return { type: 'reminded', at, actor: outbox, via: 'system', confirmationId: id, data }
+}
+
+/** Nobody has answered, and others are told. */
+export function escalated({ id, action, digest, terms, deadline }: Pending, at: number): NewEvent {
+  const data = { action, digest, rule: terms.rule, expires_at: deadline / 1000 }
+  return { type: 'escalated', at, actor: outbox, via: 'system', confirmationId: id, data }
 }
 
 /** A link was made, for a message that carries it. */

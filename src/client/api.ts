@@ -339,6 +339,11 @@ export interface components {
       channel: components['schemas']['Channel']
       error: string | null
       next_attempt_at: components['schemas']['EpochSeconds'] | null
+      /**
+       * @description What for: `notice` is the first that somebody is told, `asked` what somebody asked a chat for; a callback is a `notice`.
+       * @enum {string}
+       */
+      occasion: 'notice' | 'escalation' | 'reminder' | 'last_reminder' | 'asked'
       /** @enum {string} */
       status: 'queued' | 'retrying' | 'collected' | 'sent' | 'failed' | 'superseded' | 'dropped'
       updated_at: components['schemas']['EpochSeconds']
@@ -418,6 +423,8 @@ export interface components {
       | 'cancelled'
       | 'commented'
       | 'asked_for'
+      | 'reminded'
+      | 'escalated'
       | 'claimed'
       | 'lapsed'
       | 'reported'

@@ -5,7 +5,7 @@ import type { PersonalChat } from '../core/model.js'
 import { problemWithAllowedHost } from '../notify/address.js'
 import { problemWithPublicKey } from '../notify/discord-signature.js'
 import { problemWithSecret } from '../notify/signature.js'
-import { problemWithTarget } from '../policy/telling.js'
+import { problemWithTarget, problemWithTargets } from '../policy/telling.js'
 import { type Key, logLevels, type settings } from './settings.js'
 
 const whole = (min: number, max: number, error = `must be a whole number from ${min} to ${max}`) => {
@@ -76,7 +76,10 @@ export const schemas = {
   reportTimeout: whole(1, 31_536_000),
   logLevel: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
   notifyTimeout: whole(1, 120),
-  notify: listOf(problemWithTarget),
+  notify: listOf(problemWithTarget).superRefine((targets, context) => {
+    const problem = problemWithTargets(targets)
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  }),
   notifyRate: whole(0, 1000),
   telegramBotToken: text,
   telegramHomeChannel: text,

@@ -312,8 +312,13 @@ export interface MessageRef {
  * The notice itself, to those who are told first or, while nobody answers, later; a reminder of it; or a card that somebody
  * asked for, once each: `asked:show:NAME`, and with the question whether they mean it `asked:approve:ID:NAME`, the id
  * percent-encoded; or the question why they denied, `asked:why:ID:OCCASION` with that of the message that they pressed.
+ * `schedule` tells nobody: it says when the next of these is due.
  */
-export type Occasion = 'notice' | 'escalation' | 'reminder' | 'last_reminder' | `asked:${string}`
+export type Occasion = 'notice' | 'escalation' | 'reminder' | 'last_reminder' | 'schedule' | `asked:${string}`
+
+/** As the API shows them. */
+export const shownOccasions = ['notice', 'escalation', 'reminder', 'last_reminder', 'asked'] as const
+export type ShownOccasion = (typeof shownOccasions)[number]
 
 /** Which delivery. */
 export type DeliveryKey = Pick<Delivery, 'subjectId' | 'channel' | 'destination' | 'occasion'>

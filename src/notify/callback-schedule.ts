@@ -38,7 +38,8 @@ export function afterCall(
 }
 
 function progressOf(result: DeliveryResult, attempts: number, now: number, random: number): DeliveryProgress {
-  if (result.kind === 'sent' || result.kind === 'refused') return progressAfter(result, attempts, now, random)
+  if (result.kind === 'sent' || result.kind === 'collected' || result.kind === 'refused')
+    return progressAfter(result, attempts, now, random)
   const pauseMs = pausesMs[attempts - 1]
   if (pauseMs === undefined) return { state: 'failed', nextAt: null, error: result.error }
   // A tenth more or less, so that those that failed together do not come back together.

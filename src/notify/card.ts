@@ -74,7 +74,7 @@ export interface View {
   /** As of now. */
   confirmation: Confirmation
   /** Why it is sent, where it is not the first that is heard of it. */
-  reminder: 'reminder' | 'last_reminder' | null
+  reminder: 'reminder' | 'last_reminder' | 'escalation' | null
   /** Somebody wants to approve and is asked once more; `by` is what the chat knows them by. */
   asking: { verb: 'approve' | 'session'; by: string } | null
   /** What makes a button: what a press of it sends. Null: the chat has no buttons now. */
@@ -267,6 +267,7 @@ const titles: Record<Confirmation['status'], string> = {
 const reminders: Record<NonNullable<View['reminder']>, string> = {
   reminder: '🔔 Still waiting: confirmation needed',
   last_reminder: '⏰ About to expire: confirmation needed',
+  escalation: '🔔 Nobody has answered yet: confirmation needed',
 }
 
 function titleOf({ confirmation: { status }, reminder }: View): string {

@@ -47,5 +47,5 @@ function isOfPresser(verb: ButtonVerb): boolean {
 }
 
 function reminderOf(occasion: Occasion): View['reminder'] {
-  return occasion === 'reminder' || occasion === 'last_reminder' ? occasion : null
+  return occasion === 'reminder' || occasion === 'last_reminder' || occasion === 'escalation' ? occasion : null
 }

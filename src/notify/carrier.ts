@@ -18,7 +18,10 @@ import { afterCall } from './callback-schedule.js'
 import type { DeliveryResult } from './delivery.js'
 import type { Asking, MakeCard } from './cards.js'
 import type { Chat, SendOutcome } from './chat.js'
-import { afterNotice, isAsked, isMoot, isWorthWaiting } from './notices.js'
+import { collectedText } from './collected.js'
+import type { Line, Place } from './lines.js'
+import { afterNotice, isAsked, isMoot, isTelling, isWorthWaiting } from './notices.js'
+import { afterSchedule, isSchedule } from './steps.js'
 import { whyIn, whyText } from './why.js'
 
 export interface Carrier {
@@ -37,13 +40,17 @@ export interface Carrier {
   isPatient: boolean
   /** If not: whether to wait for a busy destination until then, or to go on without it. */
   isWorthWaiting(due: Due, until: number): boolean
+  /** How many messages a minute go to one destination, 0 for any number; null: messages are not counted there. */
+  perMinute: number | null
+  /** One message about all of these, each of which would be one too many for now. */
+  prepareTogether(confirmations: Confirmation[], destination: string): Send
   /** Whether there is no point in sending any more. */
   isMoot(subject: Subject, of: DeliveryKey, now: number): boolean
   /** Does what must be done before; what it answers sends it. */
   prepare(subject: Subject, of: DeliveryKey): Send | Promise<Send>
   /** Whether this says something about the destination, not about this delivery alone. */
   tellsOfDestination(outcome: SendOutcome): boolean
-  /** What a try changes. `all` are the subject's deliveries. */
+  /** What a try changes; null: it is over, and that is no news. `all` are the subject's deliveries. */
   after(
     subject: Subject,
     all: Delivery[],
@@ -51,10 +58,17 @@ export interface Carrier {
     result: DeliveryResult,
     now: number,
     random: number,
-  ): Change
+  ): Change | null
 }
 
 export type Send = (context: { now: number; stop: AbortSignal }) => Promise<SendOutcome>
+
+/** Who is told, and whom a place belongs to. */
+export interface Routing {
+  linesFor(subject: Subject, occasion: Occasion): Line[]
+  /** The name of whoever alone is told there; null: nobody's, or it is not known. */
+  ownerOf(place: Place): string | null
+}
 
 /** What the messages of chats are made with. */
 export interface Cards {
@@ -63,6 +77,8 @@ export interface Cards {
   read(id: string): Promise<Confirmation | undefined>
   /** What somebody is called whom a chat knows by this id. */
   nameOf(chat: Chat, id: string): string
+  /** Where people find all that waits. */
+  list(): { url: string; isPublic: boolean }
   /** Which message this is; null: not known. */
   messageOf(of: DeliveryKey): Promise<MessageRef | null>
 }
@@ -71,20 +87,26 @@ export interface Cards {
  * A lane for every chat, in the order in which they are tried, for those that are no longer in the settings, and for the log
  * behind them.
  */
-export function carryAll(chats: Chat[], cards: Cards): Carrier[] {
-  const order = chats.map(({ name }) => name)
+export function carryAll(chats: Chat[], routing: Routing, cards: Cards, perMinute: number): Carrier[] {
   const ofChats = chatNames.map((name) => {
     const chat = chats.find((one) => one.name === name)
-    return chat === undefined ? missingChat(name, order) : carryToChat(chat, order, cards)
+    return chat === undefined ? missingChat(name, routing) : carryToChat(chat, routing, cards, perMinute)
   })
-  return [...ofChats, carryToLog(order)]
+  return [...ofChats, carryToLog(routing)]
 }
 
-function carryToChat(chat: Chat, order: ChannelName[], { makeCard, read, nameOf, messageOf }: Cards): Carrier {
+function carryToChat(chat: Chat, routing: Routing, cards: Cards, perMinute: number): Carrier {
+  const { makeCard, read, nameOf, messageOf, list } = cards
   return {
-    ...carryNotices(order),
+    ...carryNotices(routing),
     name: chat.name,
     isLoud: true,
+    perMinute,
+    prepareTogether(confirmations, destination) {
+      const text = collectedText(confirmations, list())
+      const name = `collected:${confirmations[0]!.id}:${destination}`
+      return ({ stop }) => chat.sendText(text, destination, name, stop)
+    },
     async prepare(subject, of) {
       if (isAlarm(subject)) return ({ stop }) => chat.sendAlarm(subject, stop)
       const why = whyIn(of.occasion)
@@ -111,20 +133,29 @@ function messageName({ subjectId, destination, occasion }: DeliveryKey): string 
   return occasion === 'notice' && destination === '' ? subjectId : `${subjectId}:${destination}:${occasion}`
 }
 
-/** Told when no chat was in time. Its line follows the commit: see log-channel.ts. */
-function carryToLog(order: ChannelName[]): Carrier {
+/**
+ * Told when no chat was in time. Its line follows the commit: see log-channel.ts. And here it falls due what happens while nobody
+ * answers.
+ */
+function carryToLog(routing: Routing): Carrier {
   // Only commits take time here, and those that come together share one.
   const widths = { width: 64, widthEach: 64, widthOfShare: 64, maxAhead: 0 }
+  const notices = carryNotices(routing)
   return {
-    ...carryNotices(order),
+    ...notices,
     ...widths,
     name: 'log',
     isLoud: false,
     prepare: () => () => Promise.resolve({ kind: 'sent' }),
+    after(subject, all, delivery, result, now, random) {
+      if (!isSchedule(delivery)) return notices.after(subject, all, delivery, result, now, random)
+      const escalationLines = () => routing.linesFor(subject, 'escalation')
+      return afterSchedule({ subject, delivery, all, escalationLines, ownerOf: routing.ownerOf }, now)
+    },
   }
 }
 
-function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | 'prepare'> {
+function carryNotices({ linesFor }: Routing): Omit<Carrier, 'name' | 'isLoud' | 'prepare'> {
   return {
     width: 128,
     // Enough that a slow answer does not hold up the rest.
@@ -133,22 +164,27 @@ function carryNotices(order: ChannelName[]): Omit<Carrier, 'name' | 'isLoud' | '
     // The turns suffice: a chat answers all alike.
     widthOfShare: 128,
     isPatient: false,
-    isWorthWaiting,
+    perMinute: null,
+    prepareTogether: () => () => Promise.resolve(notTogether),
+    // Only a first message has somewhere else to go.
+    isWorthWaiting: (due, until) => !isTelling(due) || due.state === 'collected' || isWorthWaiting(due, until),
     isMoot: (subject, of, now) => !isAsked(of) && isMoot(subject, now),
     tellsOfDestination: () => true,
     after(subject, all, delivery, result, now, random) {
       const notices = all.filter((one) => one.channel !== 'callback')
-      return afterNotice({ subject, delivery, all: notices, order }, result, now, random)
+      const lines = isTelling(delivery) ? linesFor(subject, delivery.occasion) : []
+      return afterNotice({ subject, delivery, all: notices, lines }, result, now, random)
     },
   }
 }
 
 /** A chat that was taken out of the settings while messages were waiting for it. */
-function missingChat(name: ChannelName, order: ChannelName[]): Carrier {
+function missingChat(name: ChannelName, routing: Routing): Carrier {
   const refused: SendOutcome = { kind: 'refused', fault: 'gone', error: 'not configured' }
-  return { ...carryNotices(order), name, isLoud: true, prepare: () => () => Promise.resolve(refused) }
+  return { ...carryNotices(routing), name, isLoud: true, prepare: () => () => Promise.resolve(refused) }
 }
 
+const notTogether: SendOutcome = { kind: 'refused', fault: 'message', error: 'not told together' }
 const nothingToTell: SendOutcome = { kind: 'refused', fault: 'message', error: 'not resolved' }
 
 /** `render` is the body, as JSON text. */
@@ -162,6 +198,8 @@ export function carryCallbacks(callback: Callback, render: (confirmation: Resolv
     widthOfShare: 32,
     isLoud: false,
     isPatient: true,
+    perMinute: null,
+    prepareTogether: () => () => Promise.resolve(notTogether),
     isWorthWaiting: () => false,
     isMoot: () => false,
     prepare:

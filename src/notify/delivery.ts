@@ -9,8 +9,13 @@ export interface Skipped {
   error: string
 }
 
+/** A person was told in one message with others. */
+export interface Collected {
+  kind: 'collected'
+}
+
 /** What came of a try. */
-export type DeliveryResult = SendOutcome | Skipped
+export type DeliveryResult = SendOutcome | Skipped | Collected
 
 export type DeliveryProgress = Pick<Delivery, 'state' | 'nextAt' | 'error'>
 
@@ -57,6 +62,9 @@ export function progressAfter(result: DeliveryResult, attempts: number, now: num
   switch (result.kind) {
     case 'sent':
       return { state: 'sent', nextAt: null, error: null }
+    // Until when, whoever tells of it says.
+    case 'collected':
+      return { state: 'collected', nextAt: now, error: null }
     case 'refused':
       return { state: 'failed', nextAt: null, error: result.error }
     case 'busy':

@@ -61,6 +61,7 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
 
   function warn(id: string, data: ConfirmationTold, confirmation: Confirmation | undefined): void {
     const url = `${pagesUrl()}/view/${id}`
+    const [happened, why] = toldWhy(data.occasion, data.error === undefined ? untaken : `, and ${data.error}`)
     const { action = '', requester = '', on_behalf_of: onBehalfOf = null, digest } = data
     const whom = onBehalfOf === null ? '' : ` (on behalf of ${named(onBehalfOf)}, unverified)`
     const what = confirmation === undefined ? '' : `: ${shortQuotedLine(confirmation.description, maxShown)}`
@@ -76,7 +77,7 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
         digest: shortDigest(digest),
         url,
       },
-      `confirmation needed${untaken}: ` +
+      `${happened}${why}: ` +
         `${named(action)}, asked by ${named(requester)}${whom}${what}${warnings === '' ? '' : ` (${warnings})`}; ` +
         `see and decide it: ${url}`,
     )
@@ -102,6 +103,20 @@ export function announceInLog(store: Store, log: NoticeLog, pagesUrl: () => stri
       `${happened.toLowerCase()}${untaken}: ` +
         `${key === '' ? noSessionKey : named(key)} of ${named(requester)}${what}${command}`,
     )
+  }
+}
+
+/** What a line begins with. */
+function toldWhy(occasion: ConfirmationTold['occasion'], why: string): [what: string, why: string] {
+  switch (occasion) {
+    case 'reminder':
+      return ['confirmation still needed', '']
+    case 'last_reminder':
+      return ['confirmation needed, and about to expire', '']
+    case 'escalation':
+      return ['confirmation needed, and nobody has answered yet', '']
+    default:
+      return ['confirmation needed', why]
   }
 }
 

@@ -13,7 +13,7 @@ import { defaultTimeout, isHighRisk, type TimeoutBounds } from './risk.js'
 import { maxRuleName, type RuleSettings, rulesFileSchema, ruleSettings, groupSchema, type Setting } from './schema.js'
 import { type Finding, findingsIn } from './sentences.js'
 import { sessionRulesFrom, sessionsSchema, warnAboutSessions } from './sessions.js'
-import { audienceOf, doubtsAbout, type Groups } from './telling.js'
+import { audienceOf, doubtsAbout, type Groups, isNamed } from './telling.js'
 import { type Mistake, type Path, readYaml } from './yaml.js'
 
 /** `sessions` is null where the file says nothing about them. */
@@ -51,6 +51,7 @@ export function readRules(text: string): ReadRules {
     ...warnAboutOrder(made).map(({ rule, sentence }) => ({ path: ['rules', made.indexOf(rule)], sentence })),
     ...rules.flatMap(({ read, index }) => warnAboutBreaker(read.breaker, ['rules', index, 'breaker'])),
     ...rules.flatMap(({ read, index }) => warnAboutTargets(read, groups, ['rules', index])),
+    ...made.flatMap(({ terms }, index) => warnAboutFew(terms, ['rules', rules[index]!.index, 'notify'])),
     ...(sessions === null ? [] : warnAboutSessions(sessions, ['sessions'])),
   ]
   const warnings = inOrder(doubtful.map(({ path, sentence }) => ({ line: lineOf(path), sentence })))
@@ -138,6 +139,17 @@ function warnAboutTargets(rule: Partial<RuleSettings>, groups: Groups, place: Pa
       sentence: `\`${setting}\` tells a person called \`${visibleLine(target)}\`; did you mean \`${visibleLine(meant)}\`?`,
     })),
   )
+}
+
+/** Of those who are told alone there must be as many as must approve. */
+function warnAboutFew({ telling, approvals, deciders }: Terms, path: Path): Finding[] {
+  const notify = telling?.notify ?? null
+  if (notify === null || !isNamed(notify) || notify.chats.length > 0) return []
+  if (notify.deciders && deciders === null) return []
+  const told = new Set([...notify.people, ...(notify.deciders ? (deciders ?? []) : [])]).size
+  if (told >= approvals) return []
+  const sentence = `\`notify\` tells ${told} of the ${approvals} who must approve, so the chats are told as well; name more`
+  return [{ path, sentence }]
 }
 
 /** Whether one word of any operator is enough; only then a whitelist entry may stand for it unasked. */

@@ -1,7 +1,7 @@
 // What goes out, in zod, once: openapi.yaml is written from it, and the tests hold every answer against it.
 import { z } from 'zod'
 import { eventTypes } from '../audit/event.js'
-import { channelNames, deliveryStates, executionStates, risks } from '../core/model.js'
+import { channelNames, deliveryStates, executionStates, risks, shownOccasions } from '../core/model.js'
 import { shareNames } from '../policy/share.js'
 import { collectRules } from '../sessions/collect.js'
 import { chatTypes } from '../sessions/key.js'
@@ -282,6 +282,10 @@ export const closed = confirmation.meta({ description: 'On record; nothing more 
 const delivery = z
   .object({
     channel,
+    occasion: z.enum(shownOccasions).meta({
+      description:
+        'What for: `notice` is the first that somebody is told, `asked` what somebody asked a chat for; a callback is a `notice`.',
+    }),
     status: z.enum(deliveryStates),
     attempts: z.int(),
     updated_at: epoch,

@@ -6,7 +6,17 @@ import { isVerified, textOf } from '../core/actor.js'
 import { asResolved } from '../core/confirmation.js'
 import { sayCaution } from '../core/caution.js'
 import { raw } from '../core/json.js'
-import type { Comment, Confirmation, Delivery, Remembered, Resolved, Vote } from '../core/model.js'
+import {
+  type Comment,
+  type Confirmation,
+  type Delivery,
+  type Occasion,
+  type Remembered,
+  type Resolved,
+  type ShownOccasion,
+  shownOccasions,
+  type Vote,
+} from '../core/model.js'
 import { approvalsGiven } from '../core/vote.js'
 import type { Found } from '../service/read.js'
 import type { SeenSession, WholeSession } from '../service/sessions.js'
@@ -69,7 +79,8 @@ export function confirmationView(confirmation: Confirmation) {
 /** Agents are not told whom they would have to win over. */
 export function foundView({ confirmation, deliveries }: Found, caller: Caller) {
   const deciding = caller.role === 'agent' ? null : decidingView(confirmation)
-  return { ...confirmationView(confirmation), deciding, deliveries: deliveries.map(deliveryView) }
+  const shown = deliveries.filter(({ occasion }) => occasion !== 'schedule')
+  return { ...confirmationView(confirmation), deciding, deliveries: shown.map(deliveryView) }
 }
 
 function decidingView({ terms }: Confirmation) {
@@ -289,6 +300,7 @@ function rememberedView({ scope, requester, expiresAt, isExact }: Remembered) {
 export function deliveryView(delivery: Delivery) {
   return {
     channel: delivery.channel,
+    occasion: occasionView(delivery.occasion),
     status: delivery.state,
     attempts: delivery.attempts,
     updated_at: delivery.updatedAt / 1000,
@@ -296,6 +308,11 @@ export function deliveryView(delivery: Delivery) {
     next_attempt_at: seconds(delivery.nextAt),
     error: delivery.error,
   }
+}
+
+/** Which of the occasions there are; of what somebody asked for not how. */
+function occasionView(occasion: Occasion): ShownOccasion {
+  return shownOccasions.find((one) => one === occasion) ?? 'asked'
 }
 
 export function grantView(grant: Grant) {

@@ -270,6 +270,7 @@ export function createPeople(
     revokeKey,
     rotateKey,
     setPerson,
+    find: (name: string) => current().people.get(name),
     byIdentity,
     mayDecide,
     people: () => [...current().people.values()],

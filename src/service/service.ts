@@ -7,11 +7,12 @@ import type { Attempted } from '../audit/data.js'
 import * as audit from '../audit/event.js'
 import type { RecordedEvent } from '../audit/event.js'
 import type { Actor, Recipient, Voter } from '../core/actor.js'
-import type { ChannelName, Confirmation, DeliveryKey, Via } from '../core/model.js'
+import type { Alarm, ChannelName, Confirmation, DeliveryKey, Via } from '../core/model.js'
 import type { Refusal } from '../core/refusal.js'
 import { raise } from '../notify/notices.js'
 import { createPolicy, type Policy, type Rule } from '../policy/policy.js'
 import type { SessionRules } from '../policy/reset.js'
+import type { Groups, Target } from '../policy/telling.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import type { Confirmations, Cursor, EventFilter, EventPage, Page, Store } from '../store/store.js'
 import type { Grant } from '../whitelist/grant.js'
@@ -37,6 +38,7 @@ import { createShortId } from './short-id.js'
 import { createSignIns, type SignIns } from './sign-ins.js'
 import { type Asked, createSubmit, type SubmitDeps, type Submitted } from './submit.js'
 import { createSweep } from './sweep.js'
+import { type ChatReach, createTellings, type Tellings } from './telling.js'
 import type { Turnstile } from './turnstile.js'
 import { createWaitingList, type WaitingList } from './waiting-list.js'
 import { createWatch } from './watch.js'
@@ -46,14 +48,21 @@ export interface LoadedRules {
   rules: Rule[]
   /** Null: the file says nothing about them. */
   sessions: SessionRules | null
+  /** Members by name. */
+  groups: Groups
   sha256: string
 }
 
 export interface ServiceDeps
-  extends Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull'>, Pick<DecideDeps, 'reportMs'> {
+  extends
+    Omit<SubmitDeps, 'policy' | 'grants' | 'desk' | 'runs' | 'whenFull' | 'tellings'>,
+    Pick<DecideDeps, 'reportMs'> {
   /** The limit where no rule sets another: of an action, and with keys of its requester. */
   rateLimit: RateLimit
   rules: LoadedRules | null
+  /** The chats of the settings, in the order in which they are tried, and who is told where no rule says. */
+  chats: ChatReach[]
+  notify: Target[]
   newSessionId: () => string
   /** What an operator does to resume a session, on the command line and over HTTP. */
   howToResume: (requester: string, key: string) => { command: string; request: string }
@@ -126,6 +135,8 @@ export interface Service {
 
   // Who there is.
   people: People
+  /** Who is told of what. */
+  tellings: Tellings
   /** When each key was used last. */
   lastUses: KeyUses['read']
   openMode: OpenMode
@@ -188,6 +199,8 @@ export function createService(deps: ServiceDeps): Service {
   const keyUses = createKeyUses(store, clock)
   const people = createPeople(desk, clock, chance, deps.mayBeOpen, keyUses.note)
   const { openMode } = people
+  let groups: Groups = deps.rules?.groups ?? new Map()
+  const tellings = createTellings(people, deps.chats, deps.notify, () => groups)
   const { counted } = openMode
   const runs = createRuns(store, newSessionId, () => policy)
   const breaker = createBreaker(
@@ -197,7 +210,8 @@ export function createService(deps: ServiceDeps): Service {
     ({ requester, key, suspension }, now) => {
       const about = { share: requester, requester, sessionKey: key, reason: suspension?.reason ?? '' }
       const alarm = { id: newId(), kind: 'session_suspended' as const, ...about, createdAt: now }
-      return raise({ ...alarm, ...deps.howToResume(requester, key) }, deps.firstChannel, now)
+      const raised: Alarm = { ...alarm, ...deps.howToResume(requester, key) }
+      return raise(raised, tellings.linesFor(raised, 'notice'), now)
     },
   )
   const rotation = createRotation(store, clock, runs)
@@ -217,7 +231,7 @@ export function createService(deps: ServiceDeps): Service {
   }
 
   return {
-    ...createSubmit({ ...deps, desk, runs, whenFull: rotation.soon, grants, policy: () => policy }),
+    ...createSubmit({ ...deps, desk, runs, tellings, whenFull: rotation.soon, grants, policy: () => policy }),
     ...createDecide({ ...deps, desk, present, grants, breaker, hide, openMode }),
     sessions: createSessions({ ...deps, desk, runs, whenFull: rotation.soon, doesCount: grants.doesCount }),
     collector,
@@ -238,6 +252,7 @@ export function createService(deps: ServiceDeps): Service {
     lastSeq: () => store.events.lastSeq(),
 
     people,
+    tellings,
     lastUses: keyUses.read,
     openMode,
     ...createLinks(store, clock, chance),
@@ -273,6 +288,7 @@ export function createService(deps: ServiceDeps): Service {
     async useRules(loaded) {
       await recordRules(loaded)
       policy = createPolicy(loaded.rules, defaults, loaded.sessions)
+      groups = loaded.groups
       void rotation.refresh()
     },
     policy: () => policy,

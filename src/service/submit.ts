@@ -5,10 +5,11 @@ import type { Clock } from '../clock.js'
 import { shareOf, textOf } from '../core/actor.js'
 import { hold } from '../core/confirmation.js'
 import { fingerprintOf } from '../core/digest.js'
-import type { ChannelName, Pending, Submission, Via } from '../core/model.js'
+import type { Pending, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
 import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
+import { schedule } from '../notify/steps.js'
 import type { Breaker, Governing } from '../policy/policy.js'
 import { timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
@@ -28,6 +29,7 @@ import {
 import { keyReused } from './idempotency.js'
 import { countIn, type Runs, type Use } from './runs.js'
 import { type Desk, type Proposal, settleFully } from './settle.js'
+import type { Tellings } from './telling.js'
 
 export type { Asked } from './asked.js'
 export type { Submitted } from './gates.js'
@@ -39,8 +41,7 @@ export interface SubmitDeps extends GateDeps {
   whenFull: () => void
   clock: Clock
   newId: () => string
-  /** The channel that is told first. */
-  firstChannel: ChannelName
+  tellings: Pick<Tellings, 'linesFor'>
 }
 
 /** A submission under its rule. */
@@ -72,7 +73,7 @@ interface Counted {
 }
 
 export function createSubmit(deps: SubmitDeps) {
-  const { desk, store, clock, newId, policy, firstChannel, runs, whenFull } = deps
+  const { desk, store, clock, newId, policy, tellings, runs, whenFull } = deps
   const gates = createGates(deps)
 
   /** `rate` is how the limit per action stands. */
@@ -174,10 +175,10 @@ export function createSubmit(deps: SubmitDeps) {
         return isRefusal(proposal.answer) ? proposal : counting(requiring(proposal, requires), one, planned, false)
       if (gate.requires !== undefined) requires.push(...gate.requires(one, planned))
     }
-    const notice = announce(held, firstChannel, now)
+    const notice = announce(held, tellings.linesFor(held, 'notice'), now)
     const proposal: Proposal<Submitted> = {
       change: {
-        writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes],
+        writes: [{ kind: 'confirmation', expect: 'absent', record: held }, ...notice.writes, ...schedule(held)],
         events: [audit.submitted(held, by, via), ...notice.events],
         requires,
       },

@@ -177,9 +177,13 @@ export interface Page<T> {
 
 /** A delivery whose time has come, how long its subject lives (an alarm: for ever), and whether the log was told of it. */
 export interface Due extends DeliveryKey, Pick<Delivery, 'share' | 'state'> {
+  /** Since when. */
+  dueAt: number
   createdAt: number
   deadline: number | null
   isInLog: boolean
+  /** Its confirmation is on record as resolved. */
+  isResolved: boolean
 }
 
 /** Whose turn it is, and what has no room. */
@@ -189,6 +193,8 @@ export interface Turn {
   /** Shares and destinations to pass over. */
   fullShares: string[]
   fullDestinations: string[]
+  /** If given, nothing but what goes there. */
+  only?: string
 }
 
 /** A delivery that was leased, and the version by which the lease is known. */
@@ -264,6 +270,8 @@ export interface Store {
   quotas: {
     /** How a quota stands, taking nothing. */
     peek(quota: string, now: number, limit: RateLimit): Promise<Quota>
+    /** Takes a slot if one is free, and answers whether. Atomic. What it lets pass has its own event. */
+    take(quota: string, limit: RateLimit): Promise<boolean>
     /** How many slots are kept, of all quotas; 10,000 also stands for more. */
     count(): Promise<number>
   }
@@ -440,14 +448,22 @@ export interface Deliveries {
    * first, then the next of each. However many wait, a share costs one seek. May be fewer than there are.
    */
   due(channel: ChannelName, now: number, limit: number, turn: Turn): Promise<Due[]>
+  /** Those that are collected for this place and that nobody has leased, whether or not it is their time: in turns as well. */
+  collected(channel: ChannelName, destination: string, now: number, limit: number, after: string): Promise<Due[]>
+  /** The places of a channel for which some are. */
+  placesOfCollected(channel: ChannelName): Promise<string[]>
+  /** Those that somebody asked for there, whose time has come and that nobody has leased. */
+  asked(channel: ChannelName, destination: string, now: number, limit: number): Promise<Due[]>
   /**
-   * Leases those of these deliveries that are due and not leased, and answers with them. Atomic: of two who want the same,
+   * Leases those of these deliveries that are due, or collected, and not leased, and answers with them. Atomic: of two who want the same,
    * one gets it. A lease counts as a version, and ends with its time, with a write of the delivery and when the database is
    * opened. It changes nothing that is decided, so there is no event, and followers are not told.
    */
   claim(keys: DeliveryKey[], leaseMs: number): Promise<Claimed[]>
   /** Ends leases of which no use was made, so that others need not wait for their end. */
   release(claimed: Claimed[]): Promise<void>
+  /** Ends one that stands at this version and was to tell nobody. Likewise there is no event, and followers are not told. */
+  drop(one: Claimed): Promise<void>
   /** Whose message this is. */
   ofMessage(channel: ChannelName, message: MessageRef): Promise<Delivery | undefined>
   /** Those whose message may have to change, after this one, in the order of their keys. */

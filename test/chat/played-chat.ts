@@ -23,6 +23,8 @@ export interface PlayedChat extends Chat {
   /** What becomes of the next edits, one each. */
   failEdits(...outcomes: (SendOutcome | Promise<SendOutcome>)[]): void
   failSends(...outcomes: SendOutcome[]): void
+  /** What becomes of all that is sent to this place, or `anywhere`; null ends it. */
+  failAt(place: string, outcome: SendOutcome | null): void
   press(message: Shown, label: string, id: string, more?: { reason?: string; isNobody?: boolean }): Promise<PressAnswer>
   pressData(data: string, id: string, message: MessageRef | null, reason?: string): Promise<PressAnswer>
   /** Nothing is heard any more, or again. */
@@ -33,19 +35,20 @@ export interface PlayedChat extends Chat {
 }
 
 export function playChat(
-  given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute'>> & { name?: PersonalChat } = {},
+  given: Partial<Pick<Chat, 'hasForms' | 'editsPerMinute' | 'isPrivate'>> & { name?: PersonalChat } = {},
 ): PlayedChat {
-  const { name = 'telegram', hasForms = false, editsPerMinute = 1000 } = given
+  const { name = 'telegram', hasForms = false, editsPerMinute = 1000, isPrivate = (place) => place !== '' } = given
   const messages: Shown[] = []
   const edits: PlayedChat['edits'] = []
   const editOutcomes: (SendOutcome | Promise<SendOutcome>)[] = []
   const sendOutcomes: SendOutcome[] = []
+  const standing = new Map<string, SendOutcome>()
   let ears: Ears | null = null
   let written = 0
   let hasButtons = true
 
   function take(place: string, name: string, card: Card | null, text: Text | null): SendOutcome {
-    const scripted = sendOutcomes.shift()
+    const scripted = sendOutcomes.shift() ?? standing.get(place) ?? standing.get('anywhere')
     if (scripted !== undefined) return scripted
     const ref = { chat: place === '' ? 'home' : place, id: String(messages.length + 1) }
     messages.push({ ref, place, name, card, text, history: card === null ? [] : [card] })
@@ -62,7 +65,7 @@ export function playChat(
     editsPerMinute,
     dialect: { adapt: (shown) => shown, share: { name: 200, details: 1000, description: 1000, isShared: false } },
     hasButtons: () => hasButtons,
-    isPrivate: (place) => place !== '',
+    isPrivate,
     send: async (card, place, name) => take(place, name, card, null),
     sendAlarm: async (alarm) => take('', alarm.id, null, { lines: [[{ theirs: alarm.reason }]], link: null }),
     sendText: async (text, place, name) => take(place, name, null, text),
@@ -94,6 +97,10 @@ export function playChat(
     edits,
     failEdits: (...outcomes) => void editOutcomes.push(...outcomes),
     failSends: (...outcomes) => void sendOutcomes.push(...outcomes),
+    failAt(place, outcome) {
+      if (outcome === null) standing.delete(place)
+      else standing.set(place, outcome)
+    },
     buttons: ({ card }) => (card?.buttons ?? []).flat().map(({ label }) => label),
     dataOf(message, label) {
       const button = (message.card?.buttons ?? []).flat().find((one) => one.label === label)

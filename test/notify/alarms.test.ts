@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Alarm, ChannelName } from '../../src/core/model.js'
+import type { Alarm, ChatName } from '../../src/core/model.js'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../../src/store/sqlite/writing.js'
 import { isCommitted, type Store, StoreUnavailable } from '../../src/store/store.js'
@@ -18,7 +18,7 @@ const dayMs = 24 * 3600 * 1000
 async function raiseIn(
   { store, clock }: Pick<Built, 'store' | 'clock'>,
   fields: Partial<Alarm> = {},
-  channel: ChannelName = 'telegram',
+  channel: ChatName | 'log' = 'telegram',
 ): Promise<Alarm> {
   const alarm = alarmOf({ createdAt: clock.now(), ...fields })
   if (!isCommitted(await store.commit(raising(alarm, channel)))) throw new Error('not committed')

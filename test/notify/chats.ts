@@ -11,11 +11,13 @@ export interface Chats extends Built {
 
 /** Somebody may decide there; else each start says that nobody may. */
 const somebody = { telegramAllowedUsers: ['1'], discordAllowedUsers: ['1'] }
+/** So many messages as a test sends: how they are held back is a matter of its own. */
+const usual = { ...somebody, notifyRate: 0 }
 
 /** An app with Telegram and Discord behind it. */
 export async function withBoth(t: Test, options: BuildOptions = {}): Promise<Chats> {
   const [telegram, discord] = [await startTelegram(t), await startDiscord(t)]
-  const config = { ...telegram.config, ...discord.config, ...somebody, ...options.config }
+  const config = { ...telegram.config, ...discord.config, ...usual, ...options.config }
   return { telegram, discord, ...(await build(t, { ...options, config })) }
 }
 
@@ -27,7 +29,7 @@ export async function withTelegram(
   const telegram = await startTelegram(t, chat)
   return {
     telegram,
-    ...(await build(t, { ...options, config: { ...telegram.config, ...somebody, ...options.config } })),
+    ...(await build(t, { ...options, config: { ...telegram.config, ...usual, ...options.config } })),
   }
 }
 

@@ -31,7 +31,7 @@ const isNotify = ({ events }: Change) => events[0].type === 'notified' || events
 
 /** Starts again on the same database. */
 function restart(t: Test, { dbPath, clock }: Built, config: BuildOptions['config'] = {}): Promise<Built> {
-  return build(t, { dbPath, clock, newId: counter('late'), config })
+  return build(t, { dbPath, clock, newId: counter('late'), config: { notifyRate: 0, ...config } })
 }
 
 t.test('what was never sent is sent after a restart', async (t) => {

@@ -1,8 +1,9 @@
 // The rules of where a notice goes, as tables: no clock, no store, no chat.
 import t from 'tap'
 import { hold, resolve } from '../../src/core/confirmation.js'
-import type { ChannelName, Confirmation, Delivery, Subject } from '../../src/core/model.js'
+import type { ChannelName, ChatName, Confirmation, Delivery, Subject } from '../../src/core/model.js'
 import { backoff, type DeliveryResult } from '../../src/notify/delivery.js'
+import type { Line } from '../../src/notify/lines.js'
 import { afterNotice, announce, isMoot, isWorthWaiting, raise, tellBy } from '../../src/notify/notices.js'
 import { person } from '../actors.js'
 import { alarmOf } from '../alarm.js'
@@ -34,14 +35,19 @@ function delivery(channel: ChannelName, state: Delivery['state'], attempts = 0):
   }
 }
 
+/** One chat after the other. */
+function oneByOne(...chats: ChatName[]): Line[] {
+  return [{ places: chats.map((channel) => ({ channel, destination: '' })), isPersonal: false }]
+}
+
 /** Who has it after an attempt by the first of `all`, and the events. */
 function after(
   all: Delivery[],
   attempt: DeliveryResult,
-  given: { order?: ChannelName[]; subject?: Subject; now?: number } = {},
+  given: { order?: ChatName[]; subject?: Subject; now?: number } = {},
 ) {
   const { order = ['telegram', 'discord'], subject = pending, now = t0 + 1000 } = given
-  const change = afterNotice({ subject, delivery: all[0]!, all, order }, attempt, now, 1)
+  const change = afterNotice({ subject, delivery: all[0]!, all, lines: oneByOne(...order) }, attempt, now, 1)
   const written = new Map(
     change.writes.flatMap((write) => (write.kind === 'delivery' ? [[write.record.channel, write.record]] : [])),
   )
@@ -60,13 +66,13 @@ const busy = (retryAfterMs: number): DeliveryResult => ({ kind: 'busy', retryAft
 const skipped = (until: number | null): DeliveryResult => ({ kind: 'skipped', until, error: 'not tried' })
 
 t.test('a chat is told by being queued, the log by being recorded', async (t) => {
-  const chat = announce(pending, 'telegram', t0)
+  const chat = announce(pending, oneByOne('telegram', 'discord'), t0)
   t.match(chat.writes, [
     { expect: 'absent', record: { channel: 'telegram', state: 'queued', attempts: 0, nextAt: t0 } },
     { expect: 'absent', record: { channel: 'log', state: 'queued', attempts: 0, nextAt: t0 + 30_000, updatedAt: t0 } },
   ])
   t.same(chat.events, [])
-  const log = announce(pending, 'log', t0)
+  const log = announce(pending, oneByOne(), t0)
   t.match(log.writes, [{ expect: 'absent', record: { channel: 'log', state: 'sent', attempts: 1, nextAt: null } }])
   t.match(log.events, [{ type: 'notified', via: 'log', data: { action: 'send_mail', requester: 'agent' } }])
 })
@@ -260,14 +266,14 @@ const alarm = alarmOf({ createdAt: t0 })
 const dayMs = 24 * 3600 * 1000
 
 t.test('an alarm is written with its first delivery, and the log stands behind the chat', async (t) => {
-  const { writes, events } = raise(alarm, 'telegram', t0)
+  const { writes, events } = raise(alarm, oneByOne('telegram'), t0)
   t.match(writes, [
     { kind: 'alarm', record: alarm },
     { kind: 'delivery', expect: 'absent', record: { subjectId: alarm.id, channel: 'telegram', nextAt: t0 } },
     { kind: 'delivery', expect: 'absent', record: { subjectId: alarm.id, channel: 'log', nextAt: t0 + 30_000 } },
   ])
   t.same(events, [])
-  const inLog = raise(alarm, 'log', t0)
+  const inLog = raise(alarm, [], t0)
   t.match(inLog.writes, [
     { kind: 'alarm' },
     { kind: 'delivery', record: { channel: 'log', state: 'sent', nextAt: null } },
@@ -279,7 +285,7 @@ t.test('an alarm is written with its first delivery, and the log stands behind t
 })
 
 t.test('an alarm is in the share of its requester', async (t) => {
-  const { writes } = raise(alarmOf({ share: 'bot' }), 'telegram', t0)
+  const { writes } = raise(alarmOf({ share: 'bot' }), oneByOne('telegram'), t0)
   t.match(writes.slice(1), [{ record: { share: 'bot' } }, { record: { share: 'bot' } }])
 })
 

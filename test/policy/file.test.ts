@@ -182,6 +182,7 @@ t.test('a rule that names a high-risk action cannot make it laxer', async (t) =>
     mustType: false,
     allowsOwn: false,
     needsDigest: true,
+    telling: null,
   })
 })
 
@@ -266,6 +267,7 @@ rules:
 t.test('a file may hold sessions alone, and without both it says that rules are missing', async (t) => {
   t.same(readRules('sessions: { mode: none }'), {
     rules: [],
+    groups: new Map(),
     sessions: { general: { mode: 'none' }, platforms: new Map(), chatTypes: new Map() },
     warnings: [],
   })

@@ -109,6 +109,7 @@ rules:
       mustType: true,
       allowsOwn: true,
       needsDigest: true,
+      telling: null,
     },
     limits: {
       timeout: { default: 60, min: 10, max: 120 },

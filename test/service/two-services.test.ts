@@ -187,7 +187,7 @@ t.test('names that look alike are one name', async (t) => {
 
 t.test('each confirmation is told of once', async (t) => {
   const telegram = await startTelegram(t)
-  const { ask, first } = await pair(t, { config: { ...telegram.config, rateLimit: 100 } })
+  const { ask, first } = await pair(t, { config: { ...telegram.config, rateLimit: 100, notifyRate: 0 } })
   await ask(20, '/confirm', submission)
   await until(async () => (await first.store.deliveries.countUndelivered()) === 0)
   t.equal(telegram.calls.length, 20)

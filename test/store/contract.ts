@@ -846,9 +846,11 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
         occasion: 'notice',
         state: 'queued',
         share: '',
+        dueAt: 2000,
         createdAt: 1000,
         deadline: 301_000,
         isInLog: false,
+        isResolved: false,
       },
     ])
     t.equal(await store.deliveries.nextDue('telegram', 1000), 2000)
@@ -876,16 +878,77 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       (await store.deliveries.of(id)).map(({ channel }) => channel),
       ['log', 'telegram'],
     )
-    const waiting = { state: 'queued', share: 'bot', createdAt: 1500, deadline: null }
-    const [inChat, inLog] = [keys('telegram', id)[0], keys('log', id)[0]]
+    const waiting = { state: 'queued', share: 'bot', dueAt: 1500, createdAt: 1500, deadline: null, isResolved: false }
+    const [inChat, inLog] = [keys('telegram', id)[0], { ...keys('log', id)[0], dueAt: 31_500 }]
     t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...inChat, ...waiting, isInLog: false }])
     t.same(await store.deliveries.due('log', 31_499, 10, turn()), [])
-    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...inLog, ...waiting, isInLog: false }])
+    t.same(await store.deliveries.due('log', 31_500, 10, turn()), [{ ...waiting, ...inLog, isInLog: false }])
     t.equal(await store.deliveries.countUndelivered(), 1)
     const log = delivery(id, { channel: 'log', share: 'bot', version: 2, state: 'sent', nextAt: null })
     await store.commit(change({ kind: 'delivery', expect: 1, record: log }))
     t.same(await store.deliveries.due('telegram', 1500, 10, turn()), [{ ...inChat, ...waiting, isInLog: true }])
     t.match(await store.deliveries.claim(keys('telegram', id), 500), [{ subjectId: id, version: 2 }])
+  })
+
+  t.test('what is collected is found by its place and in turns, whenever it is due, and can be leased', async (t) => {
+    const store = await open(t, { now: () => 2000 })
+    const collect = async (id: string, fields: Partial<Delivery> = {}) => {
+      await store.commit(insert(confirmation(id)))
+      const record = delivery(id, { state: 'collected', nextAt: 9000, toldAt: 1500, ...fields })
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    }
+    for (const id of ['c1', 'c2', 'c3']) await collect(id, { share: 'flooder' })
+    await collect('c4', { share: 'calm' })
+    await collect('c5', { destination: '11' })
+    await collect('c6', { channel: 'discord' })
+    const ids = async (destination: string, after = '', limit = 10) =>
+      (await store.deliveries.collected('telegram', destination, 2000, limit, after)).map((one) => one.subjectId)
+    t.same(await ids(''), ['c4', 'c1', 'c2', 'c3'])
+    t.same(await ids('', 'calm', 2), ['c1', 'c4'])
+    t.same(await ids('11'), ['c5'])
+    t.same(await store.deliveries.placesOfCollected('telegram'), ['', '11'])
+    t.same(await store.deliveries.placesOfCollected('slack'), [])
+    t.same(await store.deliveries.due('telegram', 8999, 10, turn()), [])
+    const claimed = await store.deliveries.claim(keys('telegram', 'c1'), 500)
+    t.match(claimed, [{ subjectId: 'c1', version: 2 }])
+    t.same(await ids(''), ['c4', 'c2', 'c3'])
+    await store.deliveries.drop(claimed[0]!)
+    t.match(await store.deliveries.of('c1'), [{ state: 'dropped', nextAt: null, version: 3, updatedAt: 2000 }])
+    await store.deliveries.drop({ ...claimed[0]!, version: 1 })
+    t.match(await store.deliveries.of('c1'), [{ version: 3 }], 'but not by an old version')
+  })
+
+  t.test('what is due for one place is found by itself, and what somebody asked for there', async (t) => {
+    const store = await open(t)
+    await store.commit(insert(confirmation('c1')))
+    for (const [destination, occasion] of [
+      ['', 'notice'],
+      ['11', 'notice'],
+      ['', 'asked:show:1'],
+      ['11', 'asked:show:2'],
+    ] as const) {
+      const record = delivery('c1', { destination, occasion, nextAt: 2000 })
+      await store.commit(change({ kind: 'delivery', expect: 'absent', record }))
+    }
+    const found = async (only: string) =>
+      (await store.deliveries.due('telegram', 2000, 10, turn({ only }))).map(({ occasion }) => occasion).sort()
+    t.same(await found(''), ['asked:show:1', 'notice'])
+    t.same(await found('11'), ['asked:show:2', 'notice'])
+    t.same(await found('12'), [])
+    t.match(await store.deliveries.asked('telegram', '', 2000, 10), [{ occasion: 'asked:show:1' }])
+    t.same(await store.deliveries.asked('telegram', '', 1999, 10), [])
+  })
+
+  t.test('a slot is taken if one is free, also of two at once', async (t) => {
+    let time = 1000
+    const store = await open(t, { now: () => time })
+    const limit = { max: 2, windowMs: 1000 }
+    const take = () => store.quotas.take('messages', limit)
+    t.same(await Promise.all([take(), take(), take()]), [true, true, false])
+    t.match(await store.quotas.peek('messages', time, limit), { remaining: 0, resetMs: 1000 })
+    time = 2000
+    t.equal(await take(), true)
+    t.equal(await store.events.lastSeq(), 0)
   })
 
   t.test('a delivery of nothing that is there is never due', async (t) => {

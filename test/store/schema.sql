@@ -129,6 +129,8 @@ CREATE TABLE "deliveries" (
     CHECK ((chat IS NULL) = (message IS NULL))
   ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX deliveries_collected ON deliveries (channel, destination, share, next_at) WHERE state = 'collected';
+
 CREATE INDEX deliveries_due ON deliveries (channel, next_at, destination) WHERE next_at IS NOT NULL;
 
 CREATE INDEX deliveries_followed ON deliveries (channel) WHERE shown IS NOT NULL;

@@ -93,7 +93,7 @@ export function openSqliteStore(
     hadKeys,
     release,
   } = openDatabase(path, (db) => prepare(db, assertKnown, known), now())
-  const { grants, deliveries, sessions, listKeyUses, signIn, button, cursor, ...nouns } = reading
+  const { grants, deliveries, sessions, quotas, listKeyUses, signIn, button, cursor, ...nouns } = reading
   const writer = openWriting(file, settlePackets, failAll)
   const listeners = new Set<(committed: Committed) => void>()
   const followers = new Set<(commits: Commits) => void>()
@@ -290,8 +290,18 @@ export function openSqliteStore(
       async release(claimed) {
         await run(['release', claimed.map((one): [...PackedKey, number] => [...packKey(one), one.version])])
       },
+      async drop(one) {
+        await run(['drop', [...packKey(one), one.version]])
+      },
       async note(key, shown) {
         await run(['show', shown, packKey(key)])
+      },
+    },
+
+    quotas: {
+      ...quotas,
+      async take(quota, { max, windowMs }) {
+        return (await run(['slot', quota, max, windowMs])).length > 0
       },
     },
 

@@ -50,6 +50,8 @@ export type Task =
   | ['probe']
   | ['claim', leaseMs: number, deliveries: PackedKey[]]
   | ['release', leases: [...PackedKey, version: number][]]
+  | ['drop', lease: [...PackedKey, version: number]]
+  | ['slot', quota: string, max: number, windowMs: number]
   | ['show', shown: number | null, PackedKey]
   | ['buttons', values: SqlValue[][]]
   | ['inbox', channel: string, cursor: string]
@@ -130,11 +132,15 @@ export function openWriter(file: string): Writer {
     claim: db
       .prepare(
         `UPDATE deliveries SET leased_until = ?, version = version + 1
-        WHERE ${deliveries.whereKey} AND next_at <= ? AND coalesce(leased_until, 0) <= ?
+        WHERE ${deliveries.whereKey} AND (next_at <= ? OR state = 'collected') AND coalesce(leased_until, 0) <= ?
         RETURNING version`,
       )
       .pluck(),
     release: db.prepare(`UPDATE deliveries SET leased_until = NULL WHERE ${deliveries.whereKey} AND version = ?`),
+    drop: db.prepare(
+      `UPDATE deliveries SET state = 'dropped', next_at = NULL, leased_until = NULL, version = version + 1, updated_at = ?
+      WHERE ${deliveries.whereKey} AND version = ?`,
+    ),
     show: db.prepare(`UPDATE deliveries SET shown = ? WHERE ${deliveries.whereKey} AND shown IS NOT NULL`),
     insertButton: db.prepare(buttons.insert),
     removeButtons: db.prepare(`DELETE FROM buttons WHERE ${deliveries.whereKey}`),
@@ -294,6 +300,17 @@ export function openWriter(file: string): Writer {
       }
       case 'release':
         for (const lease of task[1]) sql.release.run(...lease)
+        return { rows: [] }
+      case 'slot': {
+        const [, quota, max, windowMs] = task
+        const room = findRoom(['slot', quota, max, windowMs, 1], now, [])
+        if ('used' in room) return { rows: [] }
+        slots.take(quota, now, windowMs, room.lastN, 1)
+        addUse(quota, 1)
+        return { rows: [[1]] }
+      }
+      case 'drop':
+        sql.drop.run(now, ...task[1])
         return { rows: [] }
       case 'show':
         sql.show.run(task[1], ...task[2])
