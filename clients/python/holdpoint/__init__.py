@@ -794,9 +794,10 @@ class _Http:
         body: str | None = None,
         headers: _Headers = {},
         *,
-        seconds: float = _call_seconds,
+        seconds: float | None = None,
         token: _Token | None = None,
     ) -> _Answer:
+        seconds = _call_seconds if seconds is None else seconds
         connection = self.connect(seconds)
         until = time.monotonic() + seconds
         try:
@@ -1725,7 +1726,7 @@ class _FakeService:
         body: str | None = None,
         headers: _Headers = {},
         *,
-        seconds: float = _call_seconds,
+        seconds: float | None = None,
         token: _Token | None = None,
     ) -> _Answer:
         parts = urlsplit(path)
