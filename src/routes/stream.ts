@@ -213,7 +213,15 @@ async function* toldTo(caller: Caller, pages: AsyncIterable<RecordedEvent[]>): A
 
 /** As an agent counts what it is told of its confirmation: the history's own numbers tell how much others do. */
 async function* numbered(pages: AsyncIterable<RecordedEvent[]>, told: number): AsyncGenerator<RecordedEvent[]> {
-  for await (const page of pages) yield page.map((event) => ({ ...event, seq: (told += 1) }))
+  for await (const page of pages) {
+    yield page.map((event) => ({ ...event, data: withoutReader(event), seq: (told += 1) }))
+  }
+}
+
+/** By which id of a chat a person was told is no agent's business either. */
+function withoutReader({ type, data }: RecordedEvent): string {
+  if (type !== 'notified' && type !== 'notify_failed') return data
+  return JSON.stringify({ ...(JSON.parse(data) as object), to: undefined })
 }
 
 function lastEventId(headers: IncomingHttpHeaders): string | undefined {

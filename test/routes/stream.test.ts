@@ -9,6 +9,7 @@ import { listen } from '../../src/listen.js'
 import { type Api, useZod } from '../../src/routes/api.js'
 import { createErrorHandler } from '../../src/routes/errors.js'
 import { anyone } from '../../src/access/role.js'
+import { attempted } from '../../src/audit/event.js'
 import type { Auth } from '../../src/routes/auth.js'
 import type { ShareLimits } from '../../src/routes/shares.js'
 import { streamLimits, streamRoutes } from '../../src/routes/stream.js'
@@ -550,6 +551,22 @@ t.test("an agent's stream is numbered by itself: it tells nothing of what others
   const numbers = ids(whole)
   t.ok(numbers[0]! > 1 && numbers.at(-1)! > numbers.length, 'whoever may read all keeps the numbers of the history')
   t.same(types(whole), ['submitted', 'notified', 'rejected', 'approved'])
+})
+
+t.test("an agent's stream does not tell by which id of a chat a person was told", async (t) => {
+  const built = await serve(t)
+  const { bot, olga } = await giveKeys(built, everyone)
+  const { id } = (await bot('POST', '/confirm', { action: 'mine', description: 'd' })).body
+  const subject = (await built.store.confirmations.get(id))!
+  const delivery = { ...(await built.store.deliveries.of(id))[0]!, channel: 'telegram' as const, destination: '5' }
+  await built.store.commit({ writes: [], events: [attempted(delivery, subject)] })
+  const told = async ({ key }: CallAs) => {
+    const stream = await read(t, `${built.url}/confirm/${id}/events`, { authorization: `Bearer ${key}` })
+    await until(() => stream.events().length === 3)
+    return stream.events()[2]!.data.data.to as string | undefined
+  }
+  t.equal(await told(olga), '5')
+  t.equal(await told(bot), undefined)
 })
 
 const everyone = { bot: 'agent', other: 'agent', olga: 'operator', root: 'admin' } as const
