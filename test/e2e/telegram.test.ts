@@ -76,7 +76,7 @@ t.test(
     const { id, message } = await ask(both)
     for (const label of ['Approve', 'Deny']) {
       t.match(await telegram.press(message, label, stranger), {
-        text: /nobody has allowed your id, 99.*people set --name NAME --telegram 99/,
+        text: /^You may not decide here: nobody has allowed your id, 99\. Whoever runs Holdpoint can: holdpoint people set --name NAME --telegram 99, or TELEGRAM_ALLOWED_USERS\.$/,
         isAlert: true,
       })
     }
