@@ -28,7 +28,7 @@ export interface HoldpointOptions extends OperatorOptions, Usual {
 
 export interface GuardOptions<D extends object> extends Usual, Pick<AskOptions, 'callbackUrl'> {
   /** What a person reads to decide, made from the details. */
-  describe: (details: Frozen<D>) => string
+  describe: (details: D) => string
 }
 
 /** For one call of a guarded function. */
@@ -42,7 +42,8 @@ export interface ActContext {
   readonly signal: AbortSignal | undefined
 }
 
-export type Act<D extends object, R> = (details: Frozen<D>, context: ActContext) => R | Promise<R>
+/** The details are frozen, through and through; their type stays the function's own. */
+export type Act<D extends object, R> = (details: D, context: ActContext) => R | Promise<R>
 
 /** An approval that is used up: the act may happen now, once, and how it went is to be told. */
 export interface Claimed<D extends object = object> {
@@ -103,9 +104,9 @@ export class Holdpoint extends Operator {
     if (types.isGeneratorFunction(act)) throw new errors.Invalid('A generator acts later than it is called.')
     return async (details: D, call: CallOptions = {}): Promise<R> => {
       // Before it is described, so that what is described is what is done.
-      const frozen = frozenCopy(details, 'details') as Frozen<D>
+      const frozen = frozenCopy(details, 'details') as unknown as D
       const ask = { ...options, ...withoutUndefined(call), action, description: describe(frozen), details: frozen }
-      return this.run<D, R>(ask as Ask<D>, act)
+      return this.run<D, R>(ask, act)
     }
   }
 
@@ -381,7 +382,7 @@ async function done<D extends object, R>(
 ): Promise<R> {
   let result: R
   try {
-    result = await act(details, { id, signal })
+    result = await act(details as unknown as D, { id, signal })
     // What it does would be done later, behind the report, or never.
     if (types.isGeneratorObject(result)) throw new TypeError('A generator acts later than it is called: return a list.')
   } catch (error) {
