@@ -45,10 +45,11 @@ async function main(argv: string[]): Promise<void> {
     const { carryOut } = await import('./cli/dispatch.js')
     const { createOutput } = await import('./cli/output.js')
     const output = createOutput(process.env)
-    // Whoever reads it had enough, as head has after a few lines.
-    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
-      process.exit()
+    process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+      // Whoever reads it had enough, as head has after a few lines.
+      if (code === 'EPIPE') process.exit()
+      process.stderr.write(`What was found cannot be written: ${message}.\n`)
+      process.exit(1)
     })
     process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote)
   } else {

@@ -60,11 +60,10 @@ async function lastRequests(operator: Operator, query: Record<string, string>, l
   let cursor: string | null = null
   do {
     const size = Math.min(pageSize, limit - found.length)
-    const page: AuditPage = (
-      await operator.call<AuditPage>('GET', '/audit', { query: { ...query, limit: size, cursor } })
-    ).body
+    const asked = { query: { ...query, limit: size, cursor } }
+    const page: AuditPage = await operator.page<AuditPage>('/audit', 'entries', asked)
     found.push(...page.entries)
-    cursor = page.next_cursor
+    cursor = page.next_cursor ?? null
   } while (cursor !== null && found.length < limit)
   return found
 }
@@ -74,8 +73,7 @@ const never = '99999999999'
 
 /** The history is read from some place on: from ever further back, until there are enough. */
 async function lastEvents(operator: Operator, query: Record<string, string>, limit: number): Promise<Event[]> {
-  const ask = async (more: object) =>
-    (await operator.call<EventPage>('GET', '/audit/events', { query: { ...more } })).body
+  const ask = (more: object) => operator.page<EventPage>('/audit/events', 'events', { query: { ...more } })
   let page = await ask({ since: never })
   while (page.more) page = await ask({ since: never, after: page.next_after })
   const last = page.next_after

@@ -96,7 +96,7 @@ async function remove(output: Output, call: Call, asked: object, options: Option
       return true
     }
     const answer = await output.ask!(`Remove ${sayCounts(by_rule!)}? [y/N] `)
-    if (!/^\s*y(es)?\s*$/i.test(answer)) {
+    if (answer === null || !/^\s*y(es)?\s*$/i.test(answer)) {
       output.tell('Nothing was removed.')
       return false
     }

@@ -40,11 +40,14 @@ export async function carryOut(
 ): Promise<number> {
   const isDone = await Promise.resolve(handlers[given.name]({ given, config, output, nameCommand, remote })).catch(
     (error: unknown) => {
-      throw explain(error)
+      throw explain(error, !looks.includes(given.name))
     },
   )
   return typeof isDone === 'number' ? isDone : isDone === false ? 1 : 0
 }
+
+/** These change nothing, whatever becomes of them. */
+const looks: PlainCommand['name'][] = ['pending', 'show', 'watch', 'whitelist list', 'audit', 'export']
 
 /** False: it was carried out, and the answer is no. A number is the exit code. */
 type Handler = (context: Context) => Promise<boolean | number | void>

@@ -97,7 +97,7 @@ function readFile(options: Context['given']['options']): string | null {
 
 /** Nothing was changed by it, so there is nothing to look at before it is tried again. */
 function broken(error: unknown, part: string | null): unknown {
-  const explained = error instanceof Unreachable ? new NotReached(visibleLine(error.message)) : explain(error)
+  const explained = error instanceof Unreachable ? new NotReached(visibleLine(error.message)) : explain(error, false)
   if (part !== null && (explained instanceof NotReached || explained instanceof CommandRefused)) {
     explained.message += ` What came so far is in ${part}; the same with --resume goes on.`
   }

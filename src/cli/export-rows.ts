@@ -167,7 +167,7 @@ function fail(error: unknown): never {
 
 function refused(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
-  return typeof code === 'string' ? new CommandRefused(`It cannot be written: ${message}`) : error
+  return typeof code === 'string' ? new CommandRefused(`It cannot be written: ${message}.`) : error
 }
 
 const newline = 10

@@ -27,8 +27,8 @@ export interface Output {
   draw?(picture: string): void
   /** What is true for a moment, on a terminal alone. */
   show?(text: string): void
-  /** The answer of whoever sits at the terminal; empty where they give none. */
-  ask?(question: string): Promise<string>
+  /** The answer of whoever sits at the terminal; null where they break it off. What was typed before is no answer. */
+  ask?(question: string): Promise<string | null>
   /** The terminal to which this way leads; null: to none. */
   screen?(way: 'print' | 'tell'): Screen | null
 }
@@ -67,7 +67,11 @@ export function createOutput({ TERM, NO_COLOR }: TerminalTraits = {}): Output {
   }
 }
 
-function askAtTerminal(question: string): Promise<string> {
+/** What is pasted comes in pieces: so long it is quiet before a question. */
+const quietMs = 150
+
+async function askAtTerminal(question: string): Promise<string | null> {
+  if (await dropTyped()) return null
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   return new Promise((resolve) => {
     let answer: string | null = null
@@ -79,7 +83,30 @@ function askAtTerminal(question: string): Promise<string> {
     lines.once('SIGINT', () => lines.close())
     lines.once('close', () => {
       if (answer === null) process.stderr.write('\n')
-      resolve(answer ?? '')
+      resolve(answer)
     })
+  })
+}
+
+/** True: Ctrl-C was among it. */
+function dropTyped(): Promise<boolean> {
+  const { stdin } = process
+  return new Promise((resolve) => {
+    let isBrokenOff = false
+    const end = () => {
+      stdin.off('data', drop)
+      stdin.off('end', end)
+      stdin.pause()
+      stdin.setRawMode(false)
+      resolve(isBrokenOff)
+    }
+    const quiet = setTimeout(end, quietMs)
+    const drop = (typed: Buffer | string) => {
+      if (typed.includes('\x03')) isBrokenOff = true
+      quiet.refresh()
+    }
+    stdin.setRawMode(true)
+    stdin.on('data', drop)
+    stdin.once('end', end)
   })
 }

@@ -63,13 +63,14 @@ function ownUrl({ host, port }: Config): string {
   return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 
-/** What a command says of it: a sentence on one line, with what to do next. */
-export function explain(error: unknown): unknown {
+/** What a command says of it: a sentence on one line, with what to do next. `changes`: whether it is more than a look. */
+export function explain(error: unknown, changes: boolean): unknown {
   if (!(error instanceof HoldpointError)) return error
-  if (error instanceof Refused) return new CommandRefused(sayRefusal(error), error.problem)
+  if (error instanceof Refused) return flagAtFault(error) ?? new CommandRefused(sayRefusal(error), error.problem)
   if (error instanceof Unreachable) {
     const sentence = visibleLine(error.message)
-    const uncertain = error.mayHaveArrived ? ' What was asked for may have been done: look before you ask again.' : ''
+    const uncertain =
+      changes && error.mayHaveArrived ? ' What was asked for may have been done: look before you ask again.' : ''
     return new NotReached(`${sentence} Start it, or say where it is with --url or HOLDPOINT_URL.${uncertain}`)
   }
   return new CommandRefused(visibleLine(error.message))
@@ -78,6 +79,14 @@ export function explain(error: unknown): unknown {
 /** An exit code of its own tells it from a no. */
 export class NotReached extends Error {
   override name = 'NotReached'
+}
+
+/** A filter that the service does not take was given as a flag. */
+function flagAtFault({ code, message }: Refused): ConfigProblems | null {
+  const [, name, problem] = /^Query parameter '([a-z_]+)' ([^]*)$/.exec(message) ?? []
+  if (code !== 'invalid_request' || name === undefined || problem === undefined) return null
+  const flag = name === 'session_key' ? 'session' : name.replaceAll('_', '-')
+  return wrong(flag, visibleLine(problem.replace(/ \(in a URL, [^)]*\)/, '').replace('%2B', '+')))
 }
 
 /** The service speaks to programs; here it is a flag. */

@@ -8,7 +8,7 @@ import { cardOf, type CardLine, isAsItSays, layOutCard } from './card.js'
 import { fit } from './columns.js'
 import { type Context, wrong } from './key-commands.js'
 import { CommandRefused, type Output, type Screen } from './output.js'
-import { openOverHttp, withReader } from './reach.js'
+import { explain, openOverHttp, withReader } from './reach.js'
 import { paint } from './span.js'
 import { layOut } from './table.js'
 import { lengthOf } from './time-text.js'
@@ -105,7 +105,9 @@ async function decide(context: Context, verdict: Verdict): Promise<boolean> {
   const needsShowing = digest === null && !(verdict === 'deny' && isWhole)
   if (needsShowing && !canAsk) throw new CommandRefused(sayUnseen(verdict))
   const operator = openOverHttp(context)
-  const found = await operator.show(argument.trim())
+  const found = await operator.show(argument.trim()).catch((error: unknown) => {
+    throw explain(error, false)
+  })
   if (digest !== null && !found.digest.startsWith(digest)) {
     throw new CommandRefused(
       `The digest of ${found.id} is another, ${found.digest}: nothing was decided. Look at it again.`,
@@ -169,19 +171,21 @@ async function askFor(verdict: Verdict, found: FoundConfirmation, { output, give
   const { deciding } = found
   const said = saidBy(given.options)
   if (verdict === 'approve' && deciding?.typing_required === true && said.typedAction === undefined) {
-    said.typedAction = await output.ask!("To approve it, type the action's name: ")
-    if (said.typedAction.trim() === '') return null
+    const typed = await output.ask!("To approve it, type the action's name: ")
+    if (typed === null || typed.trim() === '') return null
+    said.typedAction = typed
   }
   if (deciding?.reason_required.includes(verdict) === true && said.reason === undefined) {
-    said.reason = await output.ask!(`A reason is needed to ${verdict} it: `)
-    if (said.reason.trim() === '') return null
+    const reason = await output.ask!(`A reason is needed to ${verdict} it: `)
+    if (reason === null || reason.trim() === '') return null
+    said.reason = reason
   }
   const which = `${shortLine(found.action, maxName)}, digest ${visibleLine(found.digest.slice(0, 16))}`
   const { remember } = given.options
   const more =
     remember === undefined ? '' : `, and let it pass without asking ${lasting[String(remember)]!} from now on`
   const answer = await output.ask!(`${verdict === 'approve' ? 'Approve' : 'Deny'} ${which}${more}? [y/N] `)
-  return /^\s*y(es)?\s*$/i.test(answer) ? said : null
+  return answer !== null && /^\s*y(es)?\s*$/i.test(answer) ? said : null
 }
 
 /** A screen at a time, where it has more lines: what ran past was not seen. False: somebody had enough of it. */
@@ -193,7 +197,7 @@ async function showWhole(output: Output, lines: CardLine[]): Promise<boolean> {
     const left = lines.length - at - size
     if (left <= 0) break
     const answer = await output.ask!(`-- ${left} more ${left === 1 ? 'line' : 'lines'}: Enter goes on, q ends -- `)
-    if (answer.trim() !== '') return false
+    if (answer === null || answer.trim() !== '') return false
   }
   output.tell('')
   return true

@@ -77,11 +77,10 @@ async function readGrants(operator: Operator): Promise<Grant[]> {
   const found: Grant[] = []
   let next: string | null = null
   do {
-    const { body: page }: { body: GrantPage } = await operator.call<GrantPage>('GET', '/whitelist', {
-      query: { limit: 500, cursor: next },
-    })
+    const query = { limit: 500, cursor: next }
+    const page: GrantPage = await operator.page<GrantPage>('/whitelist', 'entries', { query })
     found.push(...page.entries)
-    next = page.next_cursor
+    next = page.next_cursor ?? null
   } while (next !== null)
   return found
 }

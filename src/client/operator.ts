@@ -1,7 +1,7 @@
 // What people and their bots do with a Holdpoint: see what is pending, show one, approve, deny, follow what happens.
 import type { Approval, Confirmation, ConfirmationPage, DecidedConfirmation, Denial, Event, EventType } from './api.js'
 import type { FoundConfirmation } from './api.js'
-import { Refused } from './errors.js'
+import { Refused, Unreachable } from './errors.js'
 import { type Answer, type Call, createHttp, type Http, type HttpLimits, type StreamedAnswer } from './http.js'
 import { mayPass, pause, pauseBefore } from './pause.js'
 import { placeFrom, type PlaceOptions } from './place.js'
@@ -80,6 +80,17 @@ export class Operator {
     return this.#http.stream(method, path, call)
   }
 
+  /** A page of a listing. What answers at an address may be something else that speaks JSON. */
+  async page<P extends object>(path: string, list: keyof P, call?: Call): Promise<P> {
+    const { body } = await this.call<P>('GET', path, call)
+    if (!Array.isArray((body as Partial<P> | null)?.[list])) throw this.#notOurs()
+    return body
+  }
+
+  #notOurs(): Unreachable {
+    return new Unreachable(`${this.place} answered as Holdpoint does not.`, { mayHaveArrived: true, mayPass: false })
+  }
+
   /** What waits for a person, the next deadline first. */
   async pending({ action, sessionKey, limit = Infinity, signal }: Listing = {}): Promise<Confirmation[]> {
     const found: Confirmation[] = []
@@ -87,9 +98,9 @@ export class Operator {
     do {
       const size = Math.min(500, limit - found.length)
       const query: Call['query'] = { status: 'pending', action, session_key: sessionKey, limit: size, cursor }
-      const page: ConfirmationPage = (await this.call<ConfirmationPage>('GET', '/confirm', { query, signal })).body
+      const page: ConfirmationPage = await this.page<ConfirmationPage>('/confirm', 'confirmations', { query, signal })
       found.push(...page.confirmations)
-      cursor = page.next_cursor
+      cursor = page.next_cursor ?? null
     } while (cursor !== null && found.length < limit)
     return found
   }
@@ -97,7 +108,9 @@ export class Operator {
   /** One, by its id, or by the last six characters or more of one of the last week. */
   async show(id: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<FoundConfirmation> {
     const path = wholeId.test(id) ? `/confirm/${id}` : `/short-ids/${encodeURIComponent(id)}`
-    return (await this.call<FoundConfirmation>('GET', path, { signal })).body
+    const { body } = await this.call<FoundConfirmation>('GET', path, { signal })
+    if (!hasIds(body)) throw this.#notOurs()
+    return body
   }
 
   /** By the whole id, of what was shown. It may still be pending then, where more people must approve. */
@@ -149,6 +162,11 @@ export class Operator {
   close(): void {
     this.#http.close()
   }
+}
+
+/** What nothing can be decided without. */
+function hasIds(body: Partial<FoundConfirmation> | null): boolean {
+  return [body?.id, body?.status, body?.digest].every((one) => typeof one === 'string')
 }
 
 export function pathOf(id: string): string {

@@ -205,8 +205,8 @@ t.test('where nobody answers nothing is left behind, and the exit code says so',
   })
   t.same(readdirSync(folder), [])
   t.match(await run('export', '--output', path('a.csv'), '--status', 'gone'), {
-    code: 1,
-    stderr: /'status' must be one/,
+    code: 2,
+    stderr: /^--status: must be one/,
   })
   t.same(readdirSync(folder), [])
 })
@@ -222,6 +222,18 @@ t.test('what another server answers is no export', async (t) => {
     stderr: /^What answered is no export/,
   })
   t.same(readdirSync(folder), [])
+})
+
+t.test('what the service does not take in a filter is said of its flag', async (t) => {
+  const { run } = await reachable(t)
+  for (const [words, said] of [
+    [['--since', 'tomorrow'], /^--since: must be epoch seconds, [^%]*T15:00:00\+01:00\n$/],
+    [['--resolved-until', '31.1.2026'], /^--resolved-until: must be /],
+    [['--status', 'done'], /^--status: must be one or more of pending, /],
+    [['--events', '--type', 'done'], /^--type: must be one or more of submitted, /],
+  ] as const)
+    for (const command of ['audit', 'export'])
+      t.match(await run(command, ...words), { code: 2, stdout: '', stderr: said }, `${command} ${words.join(' ')}`)
 })
 
 t.test('each flag is the filter of that name', async (t) => {

@@ -1,11 +1,11 @@
 // What waits, from the shell: listed, shown, approved, denied; and what passes without asking.
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Program, run, start } from '../e2e/program.js'
+import { type Program, run, serverFile, start } from '../e2e/program.js'
 import { needs } from '../needs.js'
 import { temporaryFolder } from '../support.js'
 import { command, commandWith } from './command.js'
@@ -81,6 +81,30 @@ t.test('whoever reads only the beginning of it ends it quietly', async (t) => {
   t.match({ stdout, stderr }, { stdout: '[\n  {\n    ', stderr: '' })
 })
 
+t.test(
+  'where there is no room for what it prints, a sentence says so',
+  { skip: !existsSync('/dev/full') },
+  async (t) => {
+    const program = await start(t)
+    const full = openSync('/dev/full', 'w')
+    t.teardown(() => closeSync(full))
+    const env = { ...process.env, ...urlOf(program) }
+    for (const words of [
+      ['pending', '--json'],
+      ['export', '--events', '--format', 'csv'],
+    ]) {
+      const { status, stderr } = spawnSync(process.execPath, [serverFile, ...words], {
+        env,
+        stdio: ['ignore', full, 'pipe'],
+      })
+      t.match(
+        { status, stderr: String(stderr) },
+        { status: 1, stderr: /^What was found cannot be written: ENOSPC[^\n]*\.\n$/ },
+      )
+    }
+  },
+)
+
 t.test('with keys, reading as the owner needs none, and over HTTP the key decides what there is to see', async (t) => {
   const program = await start(t)
   const bot = await addKey(program, 'bot', 'agent')
@@ -146,6 +170,27 @@ t.test('a service that is not reached, and one that is none, are told from a no'
   for (const words of [['pending'], ['show', 'abcdef12'], ['deny', 'abcdef12', '--digest', 'f'.repeat(64)]]) {
     const said = await commandWith({ HOLDPOINT_URL: url }, '/nowhere.db', ...words)
     t.match(said, { code: 3, stdout: '', stderr: /answered 200, as Holdpoint does not/ })
+    t.notMatch(said.stderr, /may have been done/, 'nothing but a look was asked for')
+  }
+})
+
+t.test('another server that speaks JSON too is none', async (t) => {
+  for (const body of ['{}', '[]', 'null', '{"confirmations":{},"entries":5,"events":null}', '{"id":5}']) {
+    const other = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(body))
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => other.close())
+    const env = { HOLDPOINT_URL: `http://127.0.0.1:${(other.address() as AddressInfo).port}` }
+    for (const words of [
+      ['pending'],
+      ['show', 'abcdef12'],
+      ['approve', 'abcdef12', '--digest', 'f'.repeat(64)],
+      ['whitelist', 'list'],
+      ['audit'],
+      ['audit', '--events'],
+    ]) {
+      const said = await commandWith(env, '/nowhere.db', ...words)
+      t.match(said, { code: 3, stdout: '', stderr: /answered as Holdpoint does not/ }, `${words.join(' ')}: ${body}`)
+    }
   }
 })
 
@@ -301,16 +346,37 @@ if (needs(t, 'tmux')) {
 
     approve()
     await seat.shows(/-- \d+ more lines/)
-    seat.press('Enter')
-    await seat.shows(/line 20/)
-    for (let screens = 0; screens < 6 && !/\[y\/N\]/.test(seat.lines().join('\n')); screens++) {
+    const leftOn = (screen: string) => / (\d+) more lines?: [^\n]*\s*$/.exec(screen)?.[1]
+    for (let left = leftOn(first); left !== undefined;) {
+      const before = left
       seat.press('Enter')
-      await seat.shows(/-- \d+ more lines?: [^\n]*$|\[y\/N\]/)
+      const isNext = (screen: string) => /\[y\/N\]/.test(screen) || ![undefined, before].includes(leftOn(screen))
+      const screen = await seat.shows(isNext)
+      left = leftOn(screen)
     }
+    t.match(seat.lines().join('\n'), /line 29/)
     await seat.shows(/Approve send_mail, digest [0-9a-f]{16}\? \[y\/N\]/)
     seat.press('Enter')
     await seat.shows(/Nothing was decided\.\nended 1/)
     t.match(await stateOf(program, id), { status: 'pending' })
+
+    approve()
+    await seat.shows(/-- \d+ more lines/)
+    seat.press('C-c')
+    await seat.shows(/Nothing was decided\.\nended 1/)
+  })
+
+  t.test('what was typed or pasted before the question was to be seen is no answer to it', async (t) => {
+    const program = await start(t)
+    const seat = await sit(t, urlOf(program), 100, 40)
+    const id = await ask(program)
+    seat.type(`clear; ${holdpoint} approve ${id.slice(-8)}; echo "ended $?"\ny\ny\n`)
+    const screen = await seat.shows(/\[y\/N\] *\s*$/)
+    t.match(screen, /^WAITS FOR A DECISION$/m)
+    t.match(await stateOf(program, id), { status: 'pending' })
+    seat.press('y', 'Enter')
+    await seat.shows(/^ended 0$/m)
+    t.match(await stateOf(program, id), { status: 'approved' })
   })
 
   t.test(

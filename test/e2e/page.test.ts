@@ -27,6 +27,8 @@ t.before(async () => {
       TELEGRAM_BOT_TOKEN: chat.botToken,
       TELEGRAM_HOME_CHANNEL: chat.chat,
       TELEGRAM_API_BASE: chat.config.telegramApiBase,
+      // Nothing can be pressed there, so its messages have links.
+      TELEGRAM_MODE: 'off',
     },
   })
 })
@@ -44,7 +46,7 @@ async function ask(fields: Record<string, unknown> = {}): Promise<Asked> {
   const { body } = await served.submit({ action: 'deploy_production', ...fields })
   const message = () => chat.messages.find(({ text }) => text.includes(body.id))
   await until(message)
-  const link = /Decide: (\S+)/.exec(message()!.text)![1]!
+  const link = /Page: (\S+)/.exec(message()!.text)![1]!
   return { program: served, id: body.id, link }
 }
 

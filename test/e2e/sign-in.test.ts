@@ -109,6 +109,8 @@ async function told(t: Test, rules: string) {
       TELEGRAM_BOT_TOKEN: chat.botToken,
       TELEGRAM_HOME_CHANNEL: chat.chat,
       TELEGRAM_API_BASE: chat.config.telegramApiBase,
+      // Nothing can be pressed there, so its messages have links.
+      TELEGRAM_MODE: 'off',
     },
   })
   const bot = await addKey(t, program, 'bot', 'agent')
@@ -118,7 +120,7 @@ async function told(t: Test, rules: string) {
     const { id } = (await program.call('POST', '/confirm', body, { authorization: `Bearer ${bot}` })).body
     const message = () => chat.messages.find(({ text }) => text.includes(id))
     await until(message)
-    return { id: id as string, link: /Decide: (\S+)/.exec(message()!.text)![1]! }
+    return { id: id as string, link: /Page: (\S+)/.exec(message()!.text)![1]! }
   }
   const context = await browser.newContext()
   t.teardown(() => context.close())
