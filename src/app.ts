@@ -186,9 +186,10 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     mayBeOpen: mayBeOpen(config),
   })
   const who = createWho(service, allowedUsers(config))
+  // Anybody may read it, so it names no folder of this machine.
   const howToAllow = (channel: string, id: string) =>
     `You may not decide here: nobody has allowed your id, ${id}. Whoever runs Holdpoint can: ` +
-    `${nameCommand(`people set --name NAME --${channel} ${id}`)}, or ${channel.toUpperCase()}_ALLOWED_USERS.`
+    `${plainCommand(`people set --name NAME --${channel} ${id}`)}, or ${channel.toUpperCase()}_ALLOWED_USERS.`
   const { inbox } = store
   const arrival = createArrival(store, clock)
   const listener = createListener({

@@ -6,6 +6,7 @@ import { cut } from '../core/cut.js'
 import { nearTo } from '../core/closest.js'
 import type { ChatName, Confirmation, Delivery, DeliveryKey, MessageRef, Occasion } from '../core/model.js'
 import { isRefusal, type Refusal } from '../core/refusal.js'
+import { maskSecrets } from '../core/secrets.js'
 import { visibleLine } from '../core/visible.js'
 import type { Chat, Text, TextPart, Words } from '../notify/chat.js'
 import { whyIn } from '../notify/why.js'
@@ -167,8 +168,8 @@ export function createListener({ service, findSent, showAnew, who, howToAllow, c
     const { items, next } = await service.sessions.list({}, mostListed, null, anyone)
     if (items.length === 0) return [[{ ours: 'There are no sessions.' }]]
     const lines = items.map(({ session: { key, requester, run, suspension, streak } }): TextPart[] => [
-      { theirs: cut(visibleLine(key), mostName) },
-      ...(requester === '' ? [] : [{ ours: ' of ' }, { theirs: cut(visibleLine(requester), mostName) }]),
+      { theirs: short(key) },
+      ...(requester === '' ? [] : [{ ours: ' of ' }, { theirs: short(requester) }]),
       { ours: `: ${run.messages} messages` },
       ...(suspension === null ? [] : [{ bold: ' suspended' }]),
       ...(streak.waitsUntil > service.now() ? [{ ours: ' has to wait' }] : []),
@@ -218,11 +219,11 @@ function no({ sentence }: Refusal): TextPart[][] {
 }
 
 function named({ action, requester }: Pick<Confirmation, 'action' | 'requester'>): TextPart[] {
-  return [
-    { theirs: cut(visibleLine(action), mostName) },
-    { ours: ', asked by ' },
-    { theirs: cut(visibleLine(requester), mostName) },
-  ]
+  return [{ theirs: short(action) }, { ours: ', asked by ' }, { theirs: short(requester) }]
+}
+
+function short(name: string): string {
+  return cut(visibleLine(maskSecrets(name)), mostName)
 }
 
 function sayLeft(ms: number): string {

@@ -107,7 +107,7 @@ function text(value: unknown, name: string): string {
   return value
 }
 
-function duration(value: unknown, name: string): number {
+export function duration(value: unknown, name: string): number {
   if (typeof value !== 'number' || !(value > 0) || !Number.isFinite(value)) {
     throw new Invalid(`${name} must be a number above 0.`)
   }

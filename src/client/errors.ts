@@ -34,9 +34,10 @@ export class Refused extends HoldpointError {
   readonly retryAfterMs: number | null
 
   constructor(status: number, problem: ProblemBody, retryAfterMs: number | null) {
-    super(problem.error ?? `The service refused this with ${status}.`)
+    super(typeof problem.error === 'string' ? problem.error : `The service refused this with ${status}.`)
     this.status = status
-    this.code = (problem.code ?? 'internal_error') as ProblemCode
+    // It stands in a sentence for the model without quotes.
+    this.code = (/^[a-z0-9_]{1,64}$/.test(problem.code ?? '') ? problem.code : 'internal_error') as ProblemCode
     this.problem = problem
     this.retryAfterMs = retryAfterMs
   }
@@ -228,12 +229,13 @@ export class Invalid extends HoldpointError {
   readonly code = 'invalid'
 
   toModel(): string {
-    return `This cannot be put before a person for approval, so the action was not done: ${this.message}`
+    return `This cannot be put before a person for approval (${quote(this.message)}), so the action was not done: ${giveUp}.`
   }
 }
 
-/** Text of others in a sentence for a model: on one line, and not long. */
+/** Text of others in a sentence for a model: on one line, not long, and what cannot be seen is written out. */
 function quote(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return JSON.stringify(line.length > 500 ? `${line.slice(0, 500).toWellFormed()}…` : line)
+  const quoted = JSON.stringify(line.length > 500 ? `${line.slice(0, 500).toWellFormed()}…` : line)
+  return quoted.replace(/\p{C}/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`)
 }

@@ -1,8 +1,9 @@
 // The agent's side: ask, wait, claim, act once, report. A function runs only after an accepted claim of exactly the details
 // that it is given.
 import { randomUUID } from 'node:crypto'
-import type { Confirmation, DecidedConfirmation, HeldConfirmation, SettledConfirmation } from './api.js'
-import { type ApprovalRequest, type Ask, type AskOptions, type Frozen, type ReadAsk, readAsk } from './ask.js'
+import { types } from 'node:util'
+import type { Confirmation, DecidedConfirmation, HeldConfirmation, SettledConfirmation, Status } from './api.js'
+import { type ApprovalRequest, type Ask, type AskOptions, type Frozen, duration, type ReadAsk, readAsk } from './ask.js'
 import { digestOf } from './digest.js'
 import * as errors from './errors.js'
 import { type Fake, type FakeOptions, createFake } from './fake.js'
@@ -27,7 +28,7 @@ export interface HoldpointOptions extends OperatorOptions, Usual {
 
 export interface GuardOptions<D extends object> extends Usual, Pick<AskOptions, 'callbackUrl'> {
   /** What a person reads to decide, made from the details. */
-  describe: (details: Frozen<D>) => string
+  describe: (details: D) => string
 }
 
 /** For one call of a guarded function. */
@@ -41,7 +42,8 @@ export interface ActContext {
   readonly signal: AbortSignal | undefined
 }
 
-export type Act<D extends object, R> = (details: Frozen<D>, context: ActContext) => R | Promise<R>
+/** The details are frozen, through and through; their type stays the function's own. */
+export type Act<D extends object, R> = (details: D, context: ActContext) => R | Promise<R>
 
 /** An approval that is used up: the act may happen now, once, and how it went is to be told. */
 export interface Claimed<D extends object = object> {
@@ -56,6 +58,7 @@ interface Abortable {
   signal?: AbortSignal | undefined
 }
 
+const statuses: readonly Status[] = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'auto_approved']
 const usualHoldSeconds = 50
 const usualTimeoutMs = 30_000
 /** The last try before a deadline has this long. */
@@ -72,6 +75,8 @@ const maxReportMs = 3_600_000
 const cancelMs = 5000
 const maxMessage = 500
 const notDone = 'Nothing was done'
+/** With NaN, nothing would ever be over. */
+const durations = ['timeoutSeconds', 'deadlineMs', 'timeoutMs', 'holdSeconds', 'claimMs', 'maxPauseMs'] as const
 
 /** As many milliseconds as are wanted, from now on; the clock on the wall may be set. */
 const clock = () => performance.now()
@@ -82,6 +87,9 @@ export class Holdpoint extends Operator {
 
   constructor(options: HoldpointOptions = {}, http?: Http) {
     super(options, http)
+    for (const name of durations) {
+      if (options[name] !== undefined) duration(options[name], name)
+    }
     this.#options = options
   }
 
@@ -93,11 +101,12 @@ export class Holdpoint extends Operator {
 
   /** The same function, which now runs only when a person has approved its details. */
   guard<D extends object, R>(action: string, act: Act<D, R>, { describe, ...options }: GuardOptions<D>) {
+    if (types.isGeneratorFunction(act)) throw new errors.Invalid('A generator acts later than it is called.')
     return async (details: D, call: CallOptions = {}): Promise<R> => {
       // Before it is described, so that what is described is what is done.
-      const frozen = frozenCopy(details, 'details') as Frozen<D>
+      const frozen = frozenCopy(details, 'details') as unknown as D
       const ask = { ...options, ...withoutUndefined(call), action, description: describe(frozen), details: frozen }
-      return this.run<D, R>(ask as Ask<D>, act)
+      return this.run<D, R>(ask, act)
     }
   }
 
@@ -164,7 +173,7 @@ export class Holdpoint extends Operator {
    */
   async wait(request: ApprovalRequest | string, options: Abortable & Pick<AskOptions, 'deadlineMs'> = {}) {
     const id = typeof request === 'string' ? request : request.id
-    const until = options.deadlineMs === undefined ? null : clock() + options.deadlineMs
+    const until = options.deadlineMs === undefined ? null : clock() + duration(options.deadlineMs, 'deadlineMs')
     const known = typeof request === 'string' ? null : request
     return this.#untilResolved(id, known, { until, signal: options.signal, isLast: false })
   }
@@ -189,13 +198,14 @@ export class Holdpoint extends Operator {
     let mayCount = false
     const post = async (timeoutMs: number) => {
       try {
-        const { body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, {
+        const { status, body } = await this.call<unknown>('POST', `${pathOf(id)}/claim`, {
           body: { digest },
           headers,
           timeoutMs,
         })
         const { id: claimed, digest: approved, execution } = asObject(body)
-        if (claimed !== id || approved !== digest || execution !== 'claimed') throw this.#odd('a claim')
+        if (status !== 200 || claimed !== id || approved !== digest || execution !== 'claimed')
+          throw this.#odd('a claim')
       } catch (error) {
         mayCount ||= mayHaveHappened(error)
         throw error
@@ -244,7 +254,9 @@ export class Holdpoint extends Operator {
         if (!mayPass(error)) throw error
         const left = until - clock()
         const asked = error instanceof errors.Refused ? (error.retryAfterMs ?? 0) : 0
-        if (left <= 0 || asked > left) throw error
+        // That there will be room, and when, is an answer; to be sent away until the end is none.
+        if (asked > Math.max(0, left)) throw error
+        if (left <= 0) throw unanswered(error)
         const own = Math.min(pauseBefore(count, this.#options.maxPauseMs), left)
         await pause(Math.max(asked, own), signal, isIdle())
       }
@@ -267,7 +279,9 @@ export class Holdpoint extends Operator {
       const get = async (timeoutMs: number) => {
         const call = { query: { wait: seconds }, signal, timeoutMs: seconds * 1000 + timeoutMs }
         const { body } = await this.call<Confirmation>('GET', pathOf(id), call)
-        if (asObject(body).id !== id) throw this.#odd('a question')
+        const { id: told, status, expires_at: expires } = asObject(body)
+        const isTold = told === id && statuses.includes(status as Status) && typeof expires === 'number'
+        if (!isTold) throw this.#odd('a question')
         return body
       }
       const record = await this.#persist(get, away, signal).catch((error: unknown) => {
@@ -277,8 +291,9 @@ export class Holdpoint extends Operator {
         throw mismatch(id, 'The service knows it as something else.')
       const { status, resolved_by: by, reason } = record
       if (status === 'approved' || status === 'auto_approved') return record
-      if (status === 'denied') throw new errors.Denied({ id, by, reason })
-      if (status === 'cancelled') throw new errors.Cancelled({ id, by, reason })
+      const who = { id, by: textOf(by) ?? '', reason: textOf(reason) }
+      if (status === 'denied') throw new errors.Denied(who)
+      if (status === 'cancelled') throw new errors.Cancelled(who)
       if (status === 'expired') throw new errors.Expired(id)
       if (until !== null && isLast && clock() >= until)
         throw new errors.Expired(id, 'Nobody answered before the deadline.')
@@ -367,7 +382,9 @@ async function done<D extends object, R>(
 ): Promise<R> {
   let result: R
   try {
-    result = await act(details, { id, signal })
+    result = await act(details as unknown as D, { id, signal })
+    // What it does would be done later, behind the report, or never.
+    if (types.isGeneratorObject(result)) throw new TypeError('A generator acts later than it is called: return a list.')
   } catch (error) {
     await report('failed', sentenceOf(error))
     throw error
@@ -386,20 +403,30 @@ function claimRefusal(id: string, error: errors.Refused): errors.HoldpointError 
   return new errors.ClaimRefused({ id, reason, message, problem })
 }
 
+/** What was tried until the end, whatever was answered last. */
+function unanswered(error: errors.Unreachable | errors.Refused): errors.Unreachable {
+  if (error instanceof errors.Unreachable) return error
+  const mayHaveArrived = mayHaveHappened(error)
+  return new errors.Unreachable(error.message, { mayHaveArrived, mayPass: true, cause: error })
+}
+
 /** What a refusal of the service is for an agent. */
 function told(error: unknown): unknown {
   if (!(error instanceof errors.Refused)) return error
-  const { status, code, problem, message } = error
+  const { status, code, problem } = error
   if (status === 429) return new errors.RateLimited(error)
   if (status === 423) return new errors.Suspended(error)
-  if (status === 503) return new errors.Unreachable(message, { mayHaveArrived: true, mayPass: true, cause: error })
+  if (status >= 500) return unanswered(error)
   if (code !== 'denied_before') return error
-  const text = (value: unknown) => (typeof value === 'string' ? value : null)
   return new errors.Denied({
-    id: text(problem.id) ?? '',
-    by: text(problem.resolved_by) ?? '',
-    reason: text(problem.reason),
+    id: textOf(problem.id) ?? '',
+    by: textOf(problem.resolved_by) ?? '',
+    reason: textOf(problem.reason),
   })
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 function asObject(body: unknown): JsonObject {

@@ -60,7 +60,7 @@ export interface Http {
 }
 
 /** What a proxy in between answers when what is behind it is away. */
-const passingStatuses = [408, 502, 503, 504]
+const mayPassAway = (status: number) => status === 408 || status === 429 || status >= 500
 /** With these nothing was sent. */
 const neverSent = [
   'ECONNREFUSED',
@@ -182,7 +182,7 @@ export function createHttp(to: Place, limits: HttpLimits = {}): Http {
     if (status >= 400 && typeof problem === 'object' && problem !== null && typeof problem.code === 'string') {
       throw new Refused(status, problem, retryAfterOf(response, problem))
     }
-    const mayPass = passingStatuses.includes(status)
+    const mayPass = mayPassAway(status)
     const redirect = status >= 300 && status < 400
     const why = redirect
       ? 'with a redirect, which is not followed; say the address it leads to'

@@ -45,7 +45,7 @@ export function mayPass(error: unknown): error is Unreachable | Refused {
   if (error instanceof Unreachable) return error.mayPass
   if (!(error instanceof Refused)) return false
   // Whoever was denied so often is to wait, and then to ask for something else.
-  return error.status === 503 || (error.status === 429 && error.code !== 'circuit_open')
+  return error.status >= 500 || (error.status === 429 && error.code !== 'circuit_open')
 }
 
 /** Before which try: longer each time up to `maxMs`, spread so that many do not come back at once. */
@@ -57,5 +57,6 @@ export function pauseBefore(attempt: number, maxMs = 10_000): number {
 /** What was asked for may have happened, although nobody said so. */
 export function mayHaveHappened(error: unknown): boolean {
   if (error instanceof Unreachable) return error.mayHaveArrived
-  return error instanceof Refused && (error.status === 500 || error.code === 'outcome_unknown')
+  // Every other 503 says that it did not.
+  return error instanceof Refused && error.status >= 500 && (error.status !== 503 || error.code === 'outcome_unknown')
 }

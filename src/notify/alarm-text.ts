@@ -1,6 +1,7 @@
 // What a message about an alarm says, in every chat alike (pure).
 import { cut } from '../core/cut.js'
 import type { Alarm, AlarmKind } from '../core/model.js'
+import { maskSecrets } from '../core/secrets.js'
 import { visible, visibleLine } from '../core/visible.js'
 
 /** Of each: two screens of a phone. */
@@ -44,7 +45,7 @@ export function alarmFactsOf(alarm: Alarm, share: AlarmShare, adapt = (shown: st
   const { kind, requester, sessionKey, reason, command, request, createdAt } = alarm
   const fit = (text: string, limit: number, show = visibleLine) => {
     const looked = text.slice(0, mostLooked)
-    return cut(adapt(show(looked)), limit, mostLines, text.length - looked.length)
+    return cut(adapt(show(maskSecrets(looked))), limit, mostLines, text.length - looked.length)
   }
   return {
     ...alarmWords[kind],

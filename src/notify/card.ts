@@ -292,7 +292,7 @@ function outcomeFacts({ resolution, comments }: Resolved, { adapt }: Dialect): F
   const said = (label: string, text: string) => ({
     label,
     value: cut(
-      adapt(visibleLine(text.slice(0, mostLooked))),
+      adapt(visibleLine(maskSecrets(text.slice(0, mostLooked)))),
       mostSaid,
       Infinity,
       Math.max(0, text.length - mostLooked),

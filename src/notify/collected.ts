@@ -1,6 +1,7 @@
 // One message for many requests, where each would be one too many for now (pure). It says what stays true: that these came in.
 import { cut } from '../core/cut.js'
 import type { Confirmation } from '../core/model.js'
+import { maskSecrets } from '../core/secrets.js'
 import { visibleLine } from '../core/visible.js'
 import type { Text, TextPart } from './chat.js'
 
@@ -48,5 +49,5 @@ function lineOf({ id, action, requester }: Confirmation): TextPart[] {
 
 function named(text: string): string {
   const looked = text.slice(0, mostLooked)
-  return cut(visibleLine(looked), mostName, Infinity, text.length - looked.length)
+  return cut(visibleLine(maskSecrets(looked)), mostName, Infinity, text.length - looked.length)
 }

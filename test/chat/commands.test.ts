@@ -22,6 +22,21 @@ t.test('/pending lists what waits, the next to expire first', async (t) => {
   )
 })
 
+t.test('what looks like a secret is masked in lists and reasons, too', async (t) => {
+  const { chat, ask, status } = await withChat(t, { newId: ids() })
+  const { id, message } = await ask({ action: 'run --token hunter2hunter2', requester: 'bot password=hunter2hunter2' })
+  await chat.write('/pending', '11')
+  t.match(said(chat.messages.at(-1)!), 'run --token [masked], asked by bot password=[masked]')
+  await chat.write(`/deny ${id.slice(-6)} the password=hunter2hunter2 is known`, '11')
+  t.match(said(chat.messages.at(-1)!), 'Denied. run --token [masked], asked by')
+  t.equal((await status(id)).reason, 'the password=hunter2hunter2 is known', 'the record has it whole')
+  await until(() => message.card!.tone === 'denied')
+  t.match(
+    message.card!.facts.find(({ label }) => label === 'Reason'),
+    { value: 'the password=[masked] is known' },
+  )
+})
+
 t.test('/show sends the card with buttons of its own, once for each time it is asked', async (t) => {
   const { chat, ask, status } = await withChat(t, { newId: ids() })
   const { id, message } = await ask()

@@ -1,6 +1,6 @@
 // The adapters, each against the package that it is for: what a model is told, what runs, and what the record says.
 import { tool as openaiTool, RunContext } from '@openai/agents-core'
-import { generateText, stepCountIs, tool } from 'ai'
+import { generateText, stepCountIs, tool, type ToolExecuteFunction } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import { createAgent, createMiddleware, FakeToolCallingModel, tool as langchainTool } from 'langchain'
 import t from 'tap'
@@ -17,12 +17,13 @@ const denial: FakeAnswer = { outcome: 'denied', by: 'bob', reason: 'too much' }
 const told = /denied by \\?"bob\\?".*too much.*not done/
 
 t.test('Vercel AI SDK', async (t) => {
-  const run = async (holdpoint: Holdpoint, passes: string[] = []) => {
-    const ran: unknown[] = []
-    const execute = async (input: { order: number }) => {
-      ran.push(input)
-      return `refunded ${input.order}`
-    }
+  const ran: unknown[] = []
+  const once = async (input: { order: number }) => {
+    ran.push(input)
+    return `refunded ${input.order}`
+  }
+  const run = async (holdpoint: Holdpoint, passes: string[] = [], execute: ToolExecuteFunction<any, any> = once) => {
+    ran.length = 0
     const tools = aiSdk.guardTools(
       holdpoint,
       { refund: tool({ description, inputSchema: schema, execute }) },
@@ -47,7 +48,7 @@ t.test('Vercel AI SDK', async (t) => {
             },
     })
     await generateText({ model, tools, prompt: 'Refund 4711', stopWhen: stepCountIs(3) })
-    return { ran, seen: JSON.stringify(model.doGenerateCalls.at(-1)!.prompt) }
+    return { ran: [...ran], seen: JSON.stringify(model.doGenerateCalls.at(-1)!.prompt) }
   }
   const yes = Holdpoint.fake({ answer: 'approved' })
   const approved = await run(yes)
@@ -60,6 +61,14 @@ t.test('Vercel AI SDK', async (t) => {
   const passing = Holdpoint.fake({ answer: denial })
   t.same((await run(passing, ['refund'])).ran, [{ order: 4711 }])
   t.same(passing.asked, [])
+  const streams = Holdpoint.fake({ answer: 'approved' })
+  const streamed = await run(streams, [], async function* (input: { order: number }) {
+    yield 'refunding'
+    yield await once(input)
+  })
+  t.same(streamed.ran, [{ order: 4711 }], 'a tool that streams acts before its outcome is told')
+  t.match(streamed.seen, /refunded 4711/)
+  t.match(streams.asked, [{ execution: 'succeeded' }])
 })
 
 t.test('OpenAI Agents SDK', async (t) => {

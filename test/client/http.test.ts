@@ -90,6 +90,8 @@ t.test('what is no answer of Holdpoint is none, and whether to try again is said
     ['a redirect', 302, { location: 'http://127.0.0.1:1/' }, '', false],
     ['a page that was not found', 404, { 'content-type': 'text/html' }, '<h1>Not here</h1>', false],
     ['a proxy without what is behind it', 502, { 'content-type': 'text/html' }, '<h1>Bad</h1>', true],
+    ['a proxy with too much to do', 429, { 'content-type': 'text/html' }, '<h1>Slower</h1>', true],
+    ['a proxy that fails', 500, { 'content-type': 'text/html' }, '<h1>Oh</h1>', true],
     ['a problem without a code', 400, { 'content-type': 'application/problem+json' }, '{"title":"x"}', false],
     ['a problem that is no object', 503, { 'content-type': 'application/json' }, 'null', true],
     ['JSON that is none', 200, { 'content-type': 'application/json' }, '{"id":', true],

@@ -99,8 +99,9 @@ const error: unknown = await refund({ order: 2, to: { name: 'bob' } }).catch((er
 const code: string = error instanceof HoldpointError ? error.code : ''
 const by: string = error instanceof Denied ? error.by : ''
 const asked: ApprovalRequest<Refund> = await holdpoint.request({ action: 'refund', description: 'x', details: { order: 3, to: { name: '' } } })
-// @ts-expect-error what was approved cannot be changed
-holdpoint.act(asked, (details) => { details.to.name = 'mallory' }).catch(() => {})
+// As people have written it, with a list that is not readonly.
+const count = (details: { to: string[] }) => details.to.length
+holdpoint.guard('send', count, { describe: ({ to }) => to.join() })({ to: ['a'] }).catch(() => {})
 // @ts-expect-error an argument that the function does not have
 refund({ ordr: 1, to: { name: 'bob' } }).catch(() => {})
 const tools = guardTools(holdpoint, { a: { execute: () => 1 } })

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import http.client
 import inspect
+import io
 import json
 import logging
 import math
@@ -27,10 +28,11 @@ import socket
 import ssl
 import threading
 import time
+import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, NoReturn, ParamSpec, TypedDict, TypeVar, Union, cast, get_args
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -180,11 +182,11 @@ class HoldpointError(Exception):
         return _revive, (type(self), self.args, vars(self))
 
     def _why(self) -> str:
-        return _sentence(str(self))
+        return "It was not approved."
 
     @property
     def _what(self) -> str:
-        return self.action or "this"
+        return _quoted(self.action) if self.action else "this"
 
 
 def _revive(kind: type[HoldpointError], args: tuple[str], state: dict[str, Any]) -> HoldpointError:
@@ -196,15 +198,11 @@ def _revive(kind: type[HoldpointError], args: tuple[str], state: dict[str, Any])
 _stop = "Do not ask for it again and do not look for another way to do it; tell the person you work for."
 
 
-def _sentence(text: str) -> str:
-    line = " ".join(text.split())
-    return line if line.endswith((".", "!", "?")) else f"{line}."
-
-
 def _quoted(text: str) -> str:
-    """Somebody's words, so that it is seen where they end."""
+    """Somebody's words on one line, so that it is seen where they end; what cannot be seen is written out."""
     line = " ".join(text.split())
-    return json.dumps(line if len(line) <= 1000 else f"{line[:1000]}…", ensure_ascii=False)
+    quoted = json.dumps(line if len(line) <= 500 else f"{line[:500]}…", ensure_ascii=False)
+    return "".join(f"\\u{{{ord(one):x}}}" if unicodedata.category(one)[0] == "C" else one for one in quoted)
 
 
 class _WithReason(HoldpointError):
@@ -239,6 +237,9 @@ class Expired(HoldpointError):
     """Nobody answered in time."""
 
     code = "expired"
+
+    def _why(self) -> str:
+        return f"Nobody answered the request for {self._what} in time."
 
 
 class ClaimRefused(HoldpointError):
@@ -336,7 +337,7 @@ class Invalid(HoldpointError, ValueError):
     code = "invalid"
 
     def _why(self) -> str:
-        return _sentence(f"This cannot be put before a person: {self}")
+        return f"This cannot be put before a person: {_quoted(str(self))}."
 
 
 # -- JSON and the digest -----------------------------------------------------------------------------------------------
@@ -531,6 +532,8 @@ class Ask:
             if type(getattr(self, name)) is not str or getattr(self, name).strip(_blank) == "":
                 raise Invalid(f"{name}: say in words what is to be done")
         canonical(self.details)
+        if self.timeout_seconds is not None:
+            _duration(self.timeout_seconds, "timeout_seconds")
         object.__setattr__(self, "action", self.action.strip(_blank))
         object.__setattr__(self, "details", _copy(self.details))
         if self.idempotency_key is not None and not _key_form.fullmatch(self.idempotency_key):
@@ -594,6 +597,13 @@ _claim_seconds = 30.0
 _report_seconds = 3600.0
 _verb_seconds = 30.0
 _usual_seconds = 300.0
+
+
+_D = TypeVar("_D", Ask, Held)
+
+
+def _as(kind: type[_D], given: _D, **changed: Any) -> _D:
+    return kind(**{one.name: changed.get(one.name, getattr(given, one.name)) for one in fields(kind)})
 
 
 class _Fault(Exception):
@@ -663,6 +673,10 @@ class _Token:
             self.check()
 
 
+# What stands in a sentence for the model without quotes.
+_code_form = re.compile(r"[a-z0-9_]{1,64}")
+
+
 @dataclass
 class _Answer:
     status: int
@@ -671,11 +685,52 @@ class _Answer:
 
     @property
     def problem(self) -> str:
-        return str(self.body.get("code") or f"http_{self.status}")
+        code = self.body.get("code")
+        return code if isinstance(code, str) and _code_form.fullmatch(code) else f"http_{self.status}"
 
     @property
     def sentence(self) -> str:
         return str(self.body.get("error") or f"The service answered {self.status}.")
+
+
+class _Timed:
+    """A socket on which all must be over in time: a timeout of its own begins anew with each byte."""
+
+    def __init__(self, sock: socket.socket, until: float) -> None:
+        self._sock = sock
+        self._until = until
+        self.shutdown = sock.shutdown
+        self.close = sock.close
+
+    def settle(self) -> None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+
+    def sendall(self, data: bytes) -> None:
+        self.settle()
+        self._sock.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self, self._sock.makefile("rb", buffering=0)))
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, timed: _Timed, raw: io.RawIOBase) -> None:
+        self._timed = timed
+        self._raw = raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._timed.settle()
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class _Http:
@@ -701,12 +756,20 @@ class _Http:
         return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=self._context)
 
     def send(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: _Headers
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: str | None,
+        headers: _Headers,
+        until: float | None = None,
     ) -> http.client.HTTPResponse:
-        """The answer's head. Faults say whether the request may have arrived."""
+        """The answer's head. Faults say whether the request may have arrived. `until` is for the whole answer."""
         sent = False
         try:
             connection.connect()
+            if until is not None:
+                connection.sock = _Timed(connection.sock, until)  # type: ignore[assignment]
             agent = f"holdpoint-python/{__version__}"
             all_headers = {"Accept": "application/json", "User-Agent": agent, "Connection": "close"}
             if self._key is not None:
@@ -731,16 +794,18 @@ class _Http:
         body: str | None = None,
         headers: _Headers = {},
         *,
-        seconds: float = _call_seconds,
+        seconds: float | None = None,
         token: _Token | None = None,
     ) -> _Answer:
+        seconds = _call_seconds if seconds is None else seconds
         connection = self.connect(seconds)
+        until = time.monotonic() + seconds
         try:
             if token is None:
-                response = self.send(connection, method, path, body, headers)
+                response = self.send(connection, method, path, body, headers, until)
                 return self._read(response)
             with token.holding(connection):
-                response = self.send(connection, method, path, body, headers)
+                response = self.send(connection, method, path, body, headers, until)
                 return self._read(response)
         finally:
             connection.close()
@@ -781,7 +846,7 @@ def _say(error: Exception) -> str:
 def _seconds(*given: object) -> float | None:
     for one in given:
         if isinstance(one, (int, float)) and not isinstance(one, bool) and one >= 0:
-            return float(one)
+            return float(min(one, 1e9))
         if isinstance(one, str) and re.fullmatch(r"\d{1,9}", one):
             return float(one)
     return None
@@ -828,7 +893,7 @@ class Holdpoint:
         url = (url or os.environ.get("HOLDPOINT_URL") or "").strip() or "http://127.0.0.1:6000"
         key = (key or os.environ.get("HOLDPOINT_KEY") or "").strip() or None
         self._wire: _Http | _FakeService = _Http(url, key, ssl_context)
-        self._retry_seconds = retry_seconds
+        self._retry_seconds = None if retry_seconds is None else _duration(retry_seconds, "retry_seconds")
 
     @classmethod
     def fake(cls, answer: FakeAnswers = "pending") -> Holdpoint:
@@ -896,7 +961,11 @@ class Holdpoint:
     def _wait(self, held: Held | str, token: _Token) -> Record:
         if isinstance(held, str):
             return self._await(_checked(held), "", token, self._end_of(_usual_seconds))
-        return self._await(held.id, held.ask.action, token, self._end_of(held.timeout_seconds))
+        record = self._await(_checked(held.id), held.ask.action, token, self._end_of(held.timeout_seconds))
+        if record.get("digest") != held.digest:
+            sentence = "The service knows it as something else."
+            raise ClaimRefused(sentence, problem="digest_mismatch", action=held.ask.action, id=held.id)
+        return record
 
     def act(self, held: Held, fn: Callable[[Details], R]) -> R:
         """Claims what was approved, calls the function with its details, and reports how it went."""
@@ -999,7 +1068,7 @@ class Holdpoint:
             answer = self._persist(send, until, run.token, action=ask.action)
         except Refused as error:
             if error.code == "denied_before":
-                id, by, reason = (error.body.get(name) for name in ("id", "resolved_by", "reason"))
+                id, by, reason = (_text(error.body.get(name)) for name in ("id", "resolved_by", "reason"))
                 raise Denied(action=ask.action, id=id, by=by or "", reason=reason) from error
             raise
         body = answer.body
@@ -1008,13 +1077,13 @@ class Holdpoint:
                 id=_checked(body["id"]),
                 ask=ask,
                 requester=str(body["requester"]),
-                timeout_seconds=float(body["timeout_seconds"]),
-                expires_at=float(body["expires_at"]),
+                timeout_seconds=_finite(body["timeout_seconds"]),
+                expires_at=_finite(body["expires_at"]),
                 status=body["status"],
                 session=body.get("session"),
             )
             matches = run.held.digest == body["digest"]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Unreachable(f"What answers at {self._wire.url} is not Holdpoint.", action=ask.action) from error
         run.until = self._end_of(run.held.timeout_seconds)
         if not matches:
@@ -1059,8 +1128,11 @@ class Holdpoint:
                 answer = self._wire.call(
                     "POST", f"/confirm/{id}/claim", _members({"digest": wanted}), {"Idempotency-Key": run.claim_key}
                 )
-                lost = lost or answer.status >= 500
-                if answer.status == 200 and not _is_claimed(answer.body, id, wanted):
+                # Every other 503 says that nothing was taken.
+                is_told = answer.status == 503 and answer.problem not in ("outcome_unknown", "http_503")
+                lost = lost or (answer.status >= 500 and not is_told)
+                # A 202 is no claim either, nor any other success.
+                if answer.status < 300 and not (answer.status == 200 and _is_claimed(answer.body, id, wanted)):
                     raise _Fault("it answers a claim with something else", sent=True)
             except _Fault as fault:
                 lost = lost or fault.sent
@@ -1170,7 +1242,12 @@ class Holdpoint:
                     raise failure
             tries += 1
             pause = max(wait, _backoff(tries))
-            if time.monotonic() + pause > until:
+            left = until - time.monotonic()
+            if pause > left:
+                # That there will be room, and when, is an answer; to be sent away until the end is none.
+                if isinstance(failure, RateLimited) and wait <= max(0.0, left):
+                    sentence = f"Holdpoint at {self._wire.url} had no room until the deadline: {failure}"
+                    raise Unreachable(sentence, action=action, id=id) from failure
                 raise failure
             token.pause(pause)
 
@@ -1179,7 +1256,7 @@ class Holdpoint:
         if answer.status == 429:
             return RateLimited(sentence, problem=problem, retry_after_seconds=wait, action=action, id=id)
         if problem == "session_suspended":
-            return Suspended(sentence, reason=answer.body.get("reason"), action=action, id=id)
+            return Suspended(sentence, reason=_text(answer.body.get("reason")), action=action, id=id)
         if answer.status >= 500 or answer.status == 408:
             return Unreachable(f"Holdpoint at {self._wire.url} cannot answer: {sentence}", action=action, id=id)
         return Refused(sentence, code=problem, status=answer.status, body=answer.body, action=action, id=id)
@@ -1302,10 +1379,27 @@ def _backoff(tries: int) -> float:
     return min(5.0, 0.05 * 2.0 ** min(tries, 8)) * random.uniform(0.5, 1.0)
 
 
+def _duration(value: object, name: str) -> float:
+    if type(value) not in (int, float) or not 0 <= value < 1e9:  # type: ignore[operator]
+        raise Invalid(f"{name}: a number of seconds")
+    return value  # type: ignore[return-value]
+
+
 def _checked(id: str) -> str:
     if not _id_form.fullmatch(id):
         raise Invalid("id: letters, digits and hyphens")
     return id
+
+
+def _finite(number: object) -> float:
+    read = float(number)  # type: ignore[arg-type]
+    if not math.isfinite(read):
+        raise ValueError(f"{read} is no time")
+    return read
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _is_claimed(body: Mapping[str, Any], id: str, wanted: str) -> bool:
@@ -1319,14 +1413,14 @@ def _is_claimed(body: Mapping[str, Any], id: str, wanted: str) -> bool:
 
 def _approved(record: Record, action: str) -> Record:
     """The record, if it is approved; else what it ended as is raised."""
-    status, id, by = record["status"], record["id"], record.get("resolved_by") or ""
-    action = action or record.get("action") or ""
+    status, id, by = record["status"], record["id"], _text(record.get("resolved_by")) or ""
+    action = action or _text(record.get("action")) or ""
     if status in ("approved", "auto_approved"):
         return record
     if status == "denied":
-        raise Denied(action=action, id=id, by=by, reason=record.get("reason"))
+        raise Denied(action=action, id=id, by=by, reason=_text(record.get("reason")))
     if status == "cancelled":
-        raise Cancelled(action=action, id=id, by=by, reason=record.get("reason"))
+        raise Cancelled(action=action, id=id, by=by, reason=_text(record.get("reason")))
     if status == "expired":
         raise Expired(f"Nobody answered the request for {action or 'this'} in time", action=action, id=id)
     sentence = f"The service knows a state that this client does not: {status}"
@@ -1381,15 +1475,16 @@ class Approval:
         if self._run is not None:
             raise RuntimeError("an approval is good for one act: make another")
         # A copy of its own, which nobody else can change until the claim.
-        self._run = run = _Run(replace(self._ask), _Token())
+        # Of these classes and no other, which could answer otherwise each time.
+        self._run = run = _Run(_as(Ask, self._ask), _Token())
         if self._held is not None:
-            self._held = replace(self._held, ask=run.ask)
+            self._held = _as(Held, self._held, ask=run.ask, id=_checked(self._held.id))
         return run
 
     def __enter__(self) -> Approval:
         run = self._begin()
-        self.details = _copy(run.ask.details)
         self._client._pass(run, self._held)
+        self.details = _copy(run.ask.details)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -1397,7 +1492,6 @@ class Approval:
 
     async def __aenter__(self) -> Approval:
         run = self._begin()
-        self.details = _copy(run.ask.details)
 
         def enter() -> None:
             self._client._pass(run, self._held)
@@ -1417,6 +1511,7 @@ class Approval:
             if not run.token.is_aborted:
                 await _in_thread(give_up, linger=_cleanup_seconds)
             raise
+        self.details = _copy(run.ask.details)
         return self
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -1526,7 +1621,9 @@ class AsyncHoldpoint:
     async def run(self, ask: Ask, fn: Callable[[Details], Awaitable[R]]) -> R:
         """Awaits the function with the details, once they were approved and claimed; reports how it went."""
         async with self.approval(ask) as approved:
-            return await fn(approved.details)
+            result = await fn(approved.details)
+            _refuse_generator(result)
+            return result
 
     async def request(self, ask: Ask) -> Held:
         """Asks, and does not wait: for a run that outlives the process."""
@@ -1540,7 +1637,9 @@ class AsyncHoldpoint:
     async def act(self, held: Held, fn: Callable[[Details], Awaitable[R]]) -> R:
         """Claims what was approved, awaits the function with its details, and reports how it went."""
         async with Approval(self._client, held.ask, held) as approved:
-            return await fn(approved.details)
+            result = await fn(approved.details)
+            _refuse_generator(result)
+            return result
 
     async def cancel(self, id: str, *, by: str | None = None, reason: str | None = None) -> Decision:
         """Withdraws a request: the agent changed its mind."""
@@ -1627,7 +1726,7 @@ class _FakeService:
         body: str | None = None,
         headers: _Headers = {},
         *,
-        seconds: float = _call_seconds,
+        seconds: float | None = None,
         token: _Token | None = None,
     ) -> _Answer:
         parts = urlsplit(path)
@@ -1807,8 +1906,14 @@ def _refuse_async(fn: Callable[..., object]) -> None:
         raise TypeError("a coroutine is run by AsyncHoldpoint, or inside `async with client.approval(ask)`")
 
 
+def _refuse_generator(result: object) -> None:
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError("the function answers a generator, which acts later than it is called: make it a list")
+
+
 def _plain(result: R) -> R:
     """The result, which must not be an act that has yet to happen: it would be reported before."""
+    _refuse_generator(result)
     if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()
@@ -1829,7 +1934,9 @@ def _decorator(
         async def in_time(*args: P.args, **kwargs: P.kwargs) -> Any:
             ask, call = bind(args, kwargs)
             async with client().approval(ask) as approved:
-                return await call(approved.details)  # type: ignore[misc]
+                result = cast(object, await call(approved.details))  # type: ignore[misc]
+                _refuse_generator(result)
+                return result
 
         @functools.wraps(fn)
         def at_once(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -14,7 +14,7 @@ export function guardTools<T extends Record<string, object>>(
     if (execute === undefined || passes.includes(name)) return [name, tool]
     const guardedExecute = (input: unknown, call: Executing) => {
       const ask = () => askOf({ name, input, description, callId: call.toolCallId, signal: call.abortSignal }, rest)
-      const act = (details: unknown) => execute.call(tool, details, call)
+      const act = (details: unknown) => lastOf(execute.call(tool, details, call))
       return Promise.resolve()
         .then(() => holdpoint.run(ask(), act))
         .catch(sayToModel)
@@ -22,6 +22,14 @@ export function guardTools<T extends Record<string, object>>(
     return [name, { ...tool, execute: guardedExecute }]
   })
   return Object.fromEntries(guarded) as T
+}
+
+/** Of a tool that streams what it has so far, all is done and its last word is the result. */
+async function lastOf(result: unknown): Promise<unknown> {
+  if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result
+  let last: unknown
+  for await (const one of result as AsyncIterable<unknown>) last = one
+  return last
 }
 
 interface Executing {
