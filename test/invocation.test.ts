@@ -176,7 +176,7 @@ t.test('a command that is not known, or not given as it must be, is a problem', 
     [['keys', 'add', '--role'], /^--role: needs a value/],
     [
       ['--json'],
-      /^--json: is for pending,.* keys list, people list,.* sessions switch.* doctor.*; serve does not take it$/,
+      /^--json: is for pending,.* keys list,.* people list,.* sessions switch.* doctor.*; serve does not take it$/,
     ],
   ] as [string[], RegExp][]) {
     t.match(problemsOf(argv), [problem], argv.join(' '))
