@@ -79,7 +79,8 @@ export function createHttp(to: Place, limits: HttpLimits = {}): Http {
   const { timeoutMs = 30_000, silenceMs = 45_000, maxBytes = 32 * 1024 * 1024 } = limits
   const isTls = target.base?.protocol === 'https:'
   const agentOptions = { keepAlive: true, maxFreeSockets: keptConnections }
-  const agent = isTls ? new TlsAgent(agentOptions) : new Agent(agentOptions)
+  // Said here, so that no variable of the environment lets anybody else answer.
+  const agent = isTls ? new TlsAgent({ ...agentOptions, rejectUnauthorized: true }) : new Agent(agentOptions)
   const send = isTls ? requestHttps : requestHttp
   const place = target.base === null ? target.socketPath : `${target.base.origin}${target.prefix}`
 

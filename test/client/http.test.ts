@@ -1,11 +1,13 @@
 // The client's HTTP: what it sends, what it takes for an answer, and how everything else ends.
-import { createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { createHttp, type HttpLimits, type Place } from '../../src/client/http.js'
 import { Aborted, Invalid, Refused, Unreachable } from '../../src/client/errors.js'
 import { temporaryFolder } from '../support.js'
+import { certificate, key as certificateKey } from '../notify/certificate.js'
 import { play, sendJson } from './played-server.js'
 
 const key = 'hpk_secret_0123456789'
@@ -247,4 +249,21 @@ t.test('a place that is none is refused before anything is sent', async (t) => {
     await t.rejects(http.call('GET', path), Invalid, path)
   }
   await t.rejects(http.call('GET', '/', { headers: { 'x-a': 'a\r\nb' } }), Invalid)
+})
+
+t.test('a certificate that nobody vouches for is refused, whatever the environment says', async (t) => {
+  const name = 'NODE_TLS_REJECT_UNAUTHORIZED'
+  const before = process.env[name]
+  process.env[name] = '0'
+  t.teardown(() => (before === undefined ? delete process.env[name] : (process.env[name] = before)))
+  let asked = 0
+  const server = createTlsServer({ cert: certificate, key: certificateKey }, (_, response) => {
+    asked += 1
+    sendJson(response, {})
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const http = httpTo(t, { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, key })
+  await t.rejects(http.call('GET', '/health'), { name: 'Unreachable' })
+  t.equal(asked, 0, 'and no key was sent there')
 })
