@@ -16,7 +16,7 @@ import { OutcomeUnknown, StoreUnavailable } from '../store/store.js'
 import type { Known, Who } from './who.js'
 
 export interface PressDeps {
-  service: Pick<Service, 'find' | 'findButton' | 'decide'>
+  service: Pick<Service, 'find' | 'findButton' | 'endQuestion' | 'decide'>
   follower: Pick<Follower, 'ask'>
   who: Who
   /** Waits a moment until this message is known to have gone out: somebody may press it before that. */
@@ -58,6 +58,7 @@ export function createPresses(deps: PressDeps): Presses {
         return quiet('Press Yes to approve, or Back.')
       }
       case 'back':
+        await service.endQuestion(delivery)
         follower.ask(delivery, null)
         return quiet('Nothing was decided.')
       case 'yes':

@@ -31,6 +31,9 @@ export function createButtons(store: Pick<Store, 'buttons'>, clock: Clock, chanc
       }
     },
 
+    /** What this message asked somebody is asked no more, so that no Yes to it counts. */
+    endQuestion: (of: DeliveryKey): Promise<void> => store.buttons.removeOwn(of),
+
     /** Which one was pressed; undefined for whatever else was sent. */
     async findButton(data: string): Promise<Button | undefined> {
       const press = readPress(data)

@@ -146,6 +146,7 @@ export interface Service {
   /** The buttons of a message that is to go out, and the one that was pressed. */
   newButtons: Buttons['newButtons']
   findButton: Buttons['findButton']
+  endQuestion: Buttons['endQuestion']
   signIns: SignIns
   /**
    * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it

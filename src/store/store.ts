@@ -490,6 +490,8 @@ export interface KeyUses {
 export interface Buttons {
   get(hash: string): Promise<Button | undefined>
   add(buttons: Button[]): Promise<void>
+  /** Removes those of this message that one person alone may press: what it asked them is asked no more. */
+  removeOwn(of: DeliveryKey): Promise<void>
 }
 
 export interface Inbox {

@@ -1108,22 +1108,24 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       createdAt: 1000,
       ...fields,
     })
-    const all = [button('a'), button('b', { verb: 'yes', presser: '7' }), button('c', { of: other })]
+    const own = { verb: 'yes', presser: '7' } as const
+    const all = [button('a'), button('b', own), button('c', { of: other }), button('e', { ...own, of: other })]
+    const known = async () =>
+      (await Promise.all(['a', 'b', 'c', 'e'].map((hash) => store.buttons.get(hash)))).map((one) => one?.hash)
     const sent = { state: 'sent', nextAt: null, message: { chat: '1', id: '2' }, shown: 1 } as const
     await store.commit(change({ kind: 'delivery', expect: 'absent', record: { ...delivery('c1', sent), ...of } }))
     const seq = await store.events.lastSeq()
     await store.buttons.add(all)
     await store.buttons.add([])
-    t.same(await Promise.all(['a', 'b', 'c'].map((hash) => store.buttons.get(hash))), all)
+    t.same(await Promise.all(['a', 'b', 'c', 'e'].map((hash) => store.buttons.get(hash))), all)
     t.equal(await store.buttons.get('d'), undefined)
     t.equal(await store.events.lastSeq(), seq, 'which is no event')
     await store.deliveries.note(of, 2)
     t.ok(await store.buttons.get('a'))
+    await store.buttons.removeOwn(of)
+    t.same(await known(), ['a', undefined, 'c', 'e'], 'those of one person alone, in one message')
     await store.deliveries.note(of, null)
-    t.same(
-      (await Promise.all(['a', 'b', 'c'].map((hash) => store.buttons.get(hash)))).map((one) => one?.hash),
-      [undefined, undefined, 'c'],
-    )
+    t.same(await known(), [undefined, undefined, 'c', 'e'])
     await store.close()
     const again = await open(t, { place })
     t.same(await again.buttons.get('c'), all[2])

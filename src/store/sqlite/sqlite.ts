@@ -310,6 +310,9 @@ export function openSqliteStore(
       async add(all) {
         await run(['buttons', all.map(buttons.insertValues)])
       },
+      async removeOwn(of) {
+        await run(['own_buttons', packKey(of)])
+      },
     },
 
     inbox: {

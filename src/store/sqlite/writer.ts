@@ -54,6 +54,7 @@ export type Task =
   | ['slot', quota: string, max: number, windowMs: number]
   | ['show', shown: number | null, PackedKey]
   | ['buttons', values: SqlValue[][]]
+  | ['own_buttons', PackedKey]
   | ['inbox', channel: string, cursor: string]
   | ['sign_in', values: SqlValue[], place: string, keyId: string, maxPerKey: number]
   | ['sign_out', place: string]
@@ -144,6 +145,7 @@ export function openWriter(file: string): Writer {
     show: db.prepare(`UPDATE deliveries SET shown = ? WHERE ${deliveries.whereKey} AND shown IS NOT NULL`),
     insertButton: db.prepare(buttons.insert),
     removeButtons: db.prepare(`DELETE FROM buttons WHERE ${deliveries.whereKey}`),
+    removeOwnButtons: db.prepare(`DELETE FROM buttons WHERE ${deliveries.whereKey} AND presser IS NOT NULL`),
     noteInbox: db.prepare('INSERT INTO inbox VALUES (?, ?) ON CONFLICT DO UPDATE SET cursor = excluded.cursor'),
     signIn: db.prepare(signIns.insert),
     signOut: db.prepare('DELETE FROM sign_ins WHERE place_hash = ?'),
@@ -318,6 +320,9 @@ export function openWriter(file: string): Writer {
         return { rows: [] }
       case 'buttons':
         for (const values of task[1]) sql.insertButton.run(values)
+        return { rows: [] }
+      case 'own_buttons':
+        sql.removeOwnButtons.run(...task[1])
         return { rows: [] }
       case 'inbox':
         sql.noteInbox.run(task[1], task[2])
