@@ -163,6 +163,7 @@ export function createSubmit(deps: SubmitDeps) {
     if (use instanceof Promise) use = await use
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
+    held.joins = limits.mergesIdentical
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
