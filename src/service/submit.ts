@@ -163,11 +163,12 @@ export function createSubmit(deps: SubmitDeps) {
     if (use instanceof Promise) use = await use
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
-    held.joins = limits.mergesIdentical
+    const { isCall = false } = ruled.asked
+    held.joins = limits.mergesIdentical || isCall
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const one: Candidate = { submission, by, terms, limits, passes, held, asked, use, via, bytes }
+    const one: Candidate = { submission, by, terms, limits, passes, held, asked, use, isCall, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)

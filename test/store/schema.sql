@@ -99,6 +99,9 @@ CREATE INDEX confirmations_session_open ON confirmations (share, session_key, cr
 
 CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
+CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
+    WHERE status = 'approved' AND execution = 'unclaimed';
+
 CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
 
 CREATE TABLE "deliveries" (
@@ -275,6 +278,15 @@ CREATE TABLE links (
     created_at INTEGER NOT NULL,
     used_at INTEGER
   , recipient_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
+
+CREATE TABLE named_acts (
+    requester TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (requester, name)
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE open_counts (requester TEXT NOT NULL PRIMARY KEY, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 

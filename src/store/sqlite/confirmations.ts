@@ -93,6 +93,10 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
       first(sql.alike.get(requester, digest, description, now)),
     ),
     soonestDeadline: read((requester: string) => sql.soonestDeadline.get(requester) as number | undefined),
+    unclaimedAlike: read((requester: string, digest: string, description: string, now: number) => {
+      const found = first(sql.unclaimedAlike.get(requester, digest, description, now))
+      return found?.status === 'approved' ? found : undefined
+    }),
     pendingIn: read((share: string, sessionKey: string, limit: number) => {
       assertKnown(anyConfirmation)
       return (sql.pendingIn.all(share, sessionKey, limit) as SqlValue[][]).map(toRecord)
@@ -200,6 +204,9 @@ function prepare(db: Database.Database) {
     alike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_alike
       WHERE status = 'pending' AND joins = 1 AND requester = ? AND digest = ? AND description = ? AND deadline > ?
       ORDER BY arrival LIMIT 1`),
+    unclaimedAlike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_unclaimed_alike
+      WHERE status = 'approved' AND execution = 'unclaimed' AND requester = ? AND digest = ? AND description = ?
+        AND claim_by > ? ORDER BY arrival LIMIT 1`),
     soonestDeadline: db
       .prepare(
         `SELECT due_at FROM (SELECT due_at, requester ${fromPending} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1000)
