@@ -977,6 +977,17 @@ class Holdpoint:
         """Withdraws a request: the agent changed its mind."""
         return self._decide(id, "cancel", "cancelled", cancelled_by=by, reason=reason)
 
+    def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
+        """Any request, once: what no verb is there for. No answer in `seconds`, and one from 300 on, is raised."""
+        text = None if body is None else _members(body)
+        try:
+            answer = self._wire.call(method, path, text, seconds=_duration(seconds, "seconds"))
+        except _Fault as fault:
+            raise self._away(fault, "", None) from fault
+        if answer.status >= 300:
+            raise self._failure(answer, answer.retry_after or 0.0, "", None)
+        return answer.body
+
     # -- for those who decide
 
     def pending(self, *, action: str | None = None, session_key: str | None = None) -> list[Record]:
@@ -1229,8 +1240,7 @@ class Holdpoint:
             try:
                 answer = send()
             except _Fault as fault:
-                sentence = f"Holdpoint at {self._wire.url} cannot be reached: {fault}."
-                failure = Unreachable(sentence, action=action, id=id)
+                failure = self._away(fault, action, id)
                 if fault.lasting:
                     raise failure from fault
             else:
@@ -1250,6 +1260,9 @@ class Holdpoint:
                     raise Unreachable(sentence, action=action, id=id) from failure
                 raise failure
             token.pause(pause)
+
+    def _away(self, fault: _Fault, action: str, id: str | None) -> Unreachable:
+        return Unreachable(f"Holdpoint at {self._wire.url} cannot be reached: {fault}.", action=action, id=id)
 
     def _failure(self, answer: _Answer, wait: float, action: str, id: str | None) -> HoldpointError:
         problem, sentence = answer.problem, answer.sentence
@@ -1644,6 +1657,10 @@ class AsyncHoldpoint:
     async def cancel(self, id: str, *, by: str | None = None, reason: str | None = None) -> Decision:
         """Withdraws a request: the agent changed its mind."""
         return await _in_thread(lambda: self._client.cancel(id, by=by, reason=reason))
+
+    async def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
+        """Any request, once: what no verb is there for."""
+        return await _in_thread(lambda: self._client.call(method, path, body, seconds=seconds))
 
     async def pending(self, *, action: str | None = None, session_key: str | None = None) -> list[Record]:
         """All that wait for an answer, the next deadline first."""
