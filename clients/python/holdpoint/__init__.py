@@ -819,6 +819,9 @@ class _Http:
             raise _Fault(f"it answers {response.status}, a redirect, and none is followed", sent=True, lasting=True)
         if len(raw) > _max_answer:
             raise _Fault("its answer is too long", sent=True, lasting=True)
+        if response.length:
+            # What came of it may be JSON all the same.
+            raise _Fault("its answer is cut", sent=True)
         body = _object_in(raw)
         if body is None:
             # A proxy's page, or an answer that was cut.

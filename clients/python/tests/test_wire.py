@@ -1,6 +1,7 @@
 # What becomes of a run when the network, or what answers, does not do what it should.
 import asyncio
 import itertools
+import json
 import logging
 import os
 import re
@@ -167,6 +168,16 @@ class Refusals(unittest.TestCase):
             with self.assertRaises(holdpoint.HoldpointError) as caught:
                 Holdpoint(played.url, retry_seconds=retry_seconds).run(ask, lambda _: self.fail("it ran"))
             return caught.exception, played.verbs()
+
+    def test_an_answer_that_is_cut_counts_for_nothing_though_what_came_is_whole(self) -> None:
+        def cut(verb: str, _: int) -> bytes | None:
+            claimed = {**played.records()[0], "execution": "claimed"} if verb == "claim" else {}
+            written = http(200, claimed, "X: y")
+            length = len(json.dumps(claimed))
+            return written.replace(f"Length: {length}".encode(), f"Length: {length + 1}".encode()) if claimed else None
+
+        with Played(fate=cut) as played, self.assertRaises(holdpoint.ClaimUncertain):
+            Holdpoint(played.url, retry_seconds=0.05).run(ask, lambda _: self.fail("it ran"))
 
     def test_what_does_not_get_better_is_not_repeated(self) -> None:
         for status, code in ((400, "invalid_request"), (401, "unauthorized"), (403, "forbidden"), (422, "key_reused")):
