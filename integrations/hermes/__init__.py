@@ -79,7 +79,7 @@ class Gate:
     def after(self, tool_name: object = None, args: object = None, **given: object) -> None:
         """How it went, for the record. Only of what was let through here: Hermes tells of blocked calls, too."""
         try:
-            body = self._take(_key(tool_name, args, given))
+            body = self._take(_key(tool_name, given), args, given.get("status") == "blocked")
             if body is not None:
                 self._tell(body, _failure_in(given))
         except Exception as error:
@@ -111,7 +111,7 @@ class Gate:
             raise
         if refusal is not None:
             return _block(refusal)
-        self._keep(_key(tool_name, args, given), body)
+        self._keep(_key(tool_name, given), body)
         # Said once more, so that what other plugins make of the arguments does not count.
         return {"action": "modify", "args": asked} if asked else None
 
@@ -121,14 +121,17 @@ class Gate:
             while len(self._open) > _max_open:
                 del self._open[next(iter(self._open))]
 
-    def _take(self, key: str) -> _Body | None:
+    def _take(self, key: str, args: object, is_blocked: bool) -> _Body | None:
+        """The call with these arguments: ids may be the same. One that was blocked may have been so here."""
         with self._lock:
-            found = self._open.get(key)
-            if found is None:
-                return None
-            body = found.pop(0)
+            found = self._open.get(key, [])
+            body = next((one for one in found if one["tool_input"] == args), None)
+            if body is None and found and not is_blocked:
+                body = found[0]
+            if body is not None:
+                found.remove(body)
             if not found:
-                del self._open[key]
+                self._open.pop(key, None)
             return body
 
     def _tell(self, body: _Body, failure: str | None) -> None:
@@ -180,6 +183,8 @@ def _failure_in(given: dict[str, object]) -> str | None:
 def _say(error: BaseException) -> str:
     if isinstance(error, _NotSetUp):
         return f"{error} {_stop}"
+    if _client is not None and isinstance(error, _client.Unreachable):
+        return f"Holdpoint could not be asked. {_stop} Exactly this call may be made again later."
     to_model = getattr(error, "to_model", None)
     if to_model is not None:
         return str(to_model())
@@ -190,10 +195,9 @@ def _block(message: str) -> _Body:
     return {"action": "block", "message": message}
 
 
-def _key(tool_name: object, args: object, given: dict[str, object]) -> str:
+def _key(tool_name: object, given: dict[str, object]) -> str:
     """By which Hermes' second hook is known to be about the call of the first."""
-    which = given.get("tool_call_id") or args
-    return json.dumps([given.get("session_id"), given.get("task_id"), tool_name, which], sort_keys=True, default=str)
+    return json.dumps([tool_name, *(given.get(name) for name in ("session_id", "task_id", "tool_call_id"))], default=str)
 
 
 def _text(value: object) -> str:

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import type { Holdpoint } from './client/index.js'
 import type { AfterToolCall, Api, BeforeToolCall, BeforeToolCallResult, ToolCall, ToolContext } from './host.js'
 
@@ -115,8 +116,11 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
     if (open.size > maxOpen) open.delete(open.keys().next().value!)
   }
 
-  function take(key: string): Call | undefined {
-    const [call, ...rest] = open.get(key) ?? []
+  /** The call with this input: ids may be the same. */
+  function take(key: string, params: unknown): Call | undefined {
+    const found = open.get(key) ?? []
+    const call = found.find(({ tool_input: input }) => isDeepStrictEqual(input, params)) ?? found[0]
+    const rest = found.filter((one) => one !== call)
     if (rest.length > 0) open.set(key, rest)
     else open.delete(key)
     return call
@@ -133,7 +137,7 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
     },
     async after(event, context = {}) {
       try {
-        const call = take(keyOf(event, context))
+        const call = take(keyOf(event, context), event.params)
         const failure = failureIn(event)
         if (call !== undefined && failure !== undefined) await tell(call, failure)
       } catch (error) {
@@ -166,17 +170,18 @@ function failureIn({ error, result }: { error?: string | undefined; result?: unk
 
 async function say(error: unknown): Promise<string> {
   if (error instanceof NotSetUp) return `${error.message} ${stop}`
-  const { HoldpointError } = await loadClient().catch(() => ({ HoldpointError: null }))
-  if (HoldpointError !== null && error instanceof HoldpointError) return error.toModel()
-  return `The plugin failed. ${stop}`
+  const { HoldpointError, Unreachable } = await loadClient()
+  if (error instanceof Unreachable) {
+    return `Holdpoint could not be asked. ${stop} Exactly this call may be made again later.`
+  }
+  return error instanceof HoldpointError ? error.toModel() : `The plugin failed. ${stop}`
 }
 
 const block = (blockReason: string): BeforeToolCallResult => ({ block: true, blockReason })
 
 /** By which the host's second hook is known to be about the call of the first. */
-function keyOf({ toolName, toolCallId, runId, params }: ToolCall, context: ToolContext): string {
-  const session = context.sessionKey ?? context.sessionId
-  return JSON.stringify([session, runId ?? context.runId, toolName, toolCallId ?? params])
+function keyOf({ toolName, toolCallId, runId }: ToolCall, context: ToolContext): string {
+  return JSON.stringify([context.sessionKey ?? context.sessionId, runId ?? context.runId, toolName, toolCallId])
 }
 
 function objectIn(value: unknown): Record<string, unknown> {

@@ -236,10 +236,18 @@ for (const [name, start] of Object.entries(hosts)) {
       became.map(({ ran }) => ran),
       [{ n: 0 }, null, { n: 2 }, null, { n: 4 }],
     )
-    const ids = served.requests
-      .map(({ body }) => JSON.parse(body))
-      .filter((one) => one.hook_event_name === 'PostToolUse')
-    t.equal(new Set(ids.map(({ tool_use_id: id }) => id)).size, 3)
+    const said = served.requests.map(({ body }) => JSON.parse(body))
+    const of = (wanted: string) => said.filter(({ hook_event_name: event }) => event === wanted)
+    t.same(
+      of('PostToolUse')
+        .map(({ tool_input: { n } }) => n)
+        .sort(),
+      [0, 2, 4],
+    )
+    for (const { tool_use_id: id, tool_input: input } of of('PostToolUse')) {
+      t.same(of('PreToolUse').find((one) => one.tool_use_id === id).tool_input, input)
+    }
+    t.notMatch(host.logged(), /could not be reported/)
   })
 }
 
