@@ -183,7 +183,7 @@ def _failure_in(given: dict[str, object]) -> str | None:
 def _say(error: BaseException) -> str:
     if isinstance(error, _NotSetUp):
         return f"{error} {_stop}"
-    if _client is not None and isinstance(error, _client.Unreachable):
+    if getattr(error, "code", "") == "unreachable":
         return f"Holdpoint could not be asked. {_stop} Exactly this call may be made again later."
     to_model = getattr(error, "to_model", None)
     if to_model is not None:
@@ -210,7 +210,7 @@ def _text(value: object) -> str:
 def _load_client() -> Any:
     try:
         return importlib.import_module(".client", __package__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _log.error("The client of Holdpoint is not beside the plugin: %s", error)
         return None
 
@@ -237,7 +237,7 @@ def _connect(ctx: Context) -> holdpoint.Holdpoint:
         raise _NotSetUp("The plugin does not know where Holdpoint is: set url and key_file, or HOLDPOINT_URL.")
     try:
         return _client.Holdpoint(url or None, key or None)
-    except _client.Invalid as error:
+    except ValueError as error:
         raise _NotSetUp(f"Holdpoint cannot be asked: {error}.") from None
 
 

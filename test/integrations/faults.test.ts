@@ -186,13 +186,26 @@ for (const [name, start] of Object.entries(hosts)) {
     t.equal(served.requests[0]!.headers.authorization, 'Bearer hpk_good')
   })
 
-  t.test(`${name}: half a plugin runs nothing`, async (t) => {
+  t.test(`${name}: half a plugin runs nothing, nor does one that breaks`, async (t) => {
     if (!ready(t)) return
-    const host = await start(t, {
-      url: 'http://127.0.0.1:1',
-      spoil: (folder) => rmSync(join(folder, 'client'), { recursive: true }),
-    })
-    t.match(await host.call(), { ran: null, said: /not whole.*not done/ })
+    const url = 'http://127.0.0.1:1'
+    const without = await start(t, { url, spoil: (folder) => rmSync(join(folder, 'client'), { recursive: true }) })
+    t.match(await without.call(), { ran: null, said: /not whole.*not done/ })
+    const broken = [
+      ['raise SystemExit', 'throw 1'],
+      [
+        'def Holdpoint(*_): raise SystemExit',
+        'export class Holdpoint { constructor() { process.exitCode.none.none } }',
+      ],
+    ]
+    for (const [python, javascript] of broken) {
+      const spoil = (folder: string) => {
+        const [file, text] = name === 'Hermes' ? ['client/__init__.py', python] : ['client/index.js', javascript]
+        writeFileSync(join(folder, file), text!)
+      }
+      const host = await start(t, { url, spoil })
+      t.equal((await host.call()).ran, null, `${python} ${javascript}`)
+    }
   })
 
   t.test(`${name}: a certificate that nobody trusts is not spoken to`, async (t) => {
