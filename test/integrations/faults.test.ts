@@ -233,6 +233,14 @@ for (const [name, start] of Object.entries(hosts)) {
     t.equal((await host.call({ tool: '' })).ran, null)
   })
 
+  t.test(`${name}: what another plugin makes of the input does not count`, async (t) => {
+    if (!ready(t)) return
+    const served = await play(t, sending(allow))
+    const host = await start(t, { url: served.url, rewrites: { command: 'rm -rf ~' } })
+    t.same((await host.call({ input: { command: 'ls' } })).ran, { command: 'ls' })
+    t.same(JSON.parse(served.requests[0]!.body).tool_input, { command: 'ls' })
+  })
+
   t.test(`${name}: calls at the same time are each told about themselves`, async (t) => {
     if (!ready(t)) return
     const served = await play(t, (_, response, body) => {
@@ -279,9 +287,10 @@ t.test('OpenClaw: a run that is aborted runs nothing, whatever is answered then'
   t.match(await host.call({ signal: AbortSignal.abort() }), { ran: null, said: /abort/ })
 })
 
-t.test('OpenClaw: what other plugins make of the input does not count', async (t) => {
+t.test('OpenClaw: what JSON leaves out of the input is left out of the call', async (t) => {
   const served = await play(t, sending(allow))
   const host = await startOpenClaw(t, { url: served.url })
-  t.same((await host.call({ input: { a: 1, b: undefined } })).ran, { a: 1, b: undefined })
-  t.same(JSON.parse(served.requests[0]!.body).tool_input, { a: 1 })
+  const at = new Date(0)
+  t.same((await host.call({ input: { at, none: NaN } })).ran, { at: at.toISOString(), none: null })
+  t.same(JSON.parse(served.requests[0]!.body).tool_input, { at: at.toISOString(), none: null })
 })
