@@ -39,6 +39,7 @@ t.test('the package holds what is needed, installs into an empty folder and work
   const files = filesBelow(installed).map((file) => relative(installed, file))
   t.ok(files.includes('dist/src/server.js'))
   t.ok(files.includes('openapi.yaml'))
+  t.ok(files.includes('presets/coding-agents.yaml'))
   t.ok(files.includes('policy.schema.json'))
   for (const file of ['hermes/__init__.py', 'hermes/client/__init__.py', 'openclaw/openclaw.plugin.json']) {
     t.ok(files.includes(`dist/integrations/${file}`), file)
