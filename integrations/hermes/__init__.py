@@ -113,7 +113,7 @@ class Gate:
             return _block(refusal)
         self._keep(_key(tool_name, given), body)
         # Said once more, so that what other plugins make of the arguments does not count.
-        return {"action": "modify", "args": asked} if asked else None
+        return {"action": "modify", "args": copy.deepcopy(asked)} if asked else None
 
     def _keep(self, key: str, body: _Body) -> None:
         with self._lock:
@@ -137,7 +137,9 @@ class Gate:
     def _tell(self, body: _Body, failure: str | None) -> None:
         event = {"hook_event_name": "PostToolUse"}
         if failure is not None:
-            event = {"hook_event_name": "PostToolUseFailure", "error": failure[:500]}
+            # Half a character would not be sent.
+            error = failure[:500].encode("utf-8", "replace").decode()
+            event = {"hook_event_name": "PostToolUseFailure", "error": error}
         self._connect().call("POST", "/hooks/claude-code", {**body, **event}, seconds=_report_seconds)
 
     def _tell_quietly(self, body: _Body) -> None:

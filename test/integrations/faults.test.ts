@@ -64,7 +64,7 @@ for (const [name, start] of Object.entries(hosts)) {
     const host = await start(t, { url: served.url, seconds: 60 })
     const input = { command: 'ls', deep: { list: [1, 'ä', null] } }
     t.same(await host.call({ input }), { ran: input, said: '' })
-    t.same((await host.call({ input: {}, fails: 'no such file' })).ran, {})
+    t.same((await host.call({ input: {}, fails: 'no such file \ud83d' })).ran, {})
     const bodies = served.requests.map(({ body }) => JSON.parse(body))
     t.same(
       bodies.map(({ hook_event_name: event }) => event),
@@ -78,7 +78,7 @@ for (const [name, start] of Object.entries(hosts)) {
     t.match(bodies[0], { session_id: String, tool_name: String })
     t.equal(bodies[0].tool_use_id, bodies[1].tool_use_id)
     t.not(bodies[0].tool_use_id, bodies[2].tool_use_id)
-    t.equal(bodies[3].error, 'no such file')
+    t.match(bodies[3].error, /^no such file .$/)
     t.equal(host.logged(), '')
   })
 
