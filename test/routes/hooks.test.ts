@@ -572,7 +572,7 @@ t.test(
     isSlow = true
     const answer = hook(built.call)
     await until(() => letGo !== null)
-    await Promise.race([built.clock.advance(57_000), answer])
+    await built.clock.advance(57_000)
     t.match(decisionOf(await answer), /^deny: Holdpoint took too long/)
     isSlow = false
     letGo!()
@@ -762,7 +762,7 @@ t.test(
         }
         return true
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
   },
 )
