@@ -325,9 +325,13 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
 }
 
 function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
-  const isJson = String(reply.getHeader('content-type')).includes('json')
   const { schema } = routeOptions
-  const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
+  const type = String(reply.getHeader('content-type'))
+  const isJson = type.includes('json')
+  // Its errors are JSON-RPC's, and answers as any other.
+  const isMcp = schema?.operationId === 'speakMcp' && !type.includes('problem')
+  const isProblem = reply.statusCode >= 400 && isJson && !isMcp
+  const problem = isProblem ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
   const found = problem === null ? null : problemWithRefusal(routeOptions, problem)
   if (found !== null) return found
   // Pages are checked by what they show.
@@ -335,7 +339,7 @@ function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply
   const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
   const undeclared = problemWithHeaders(reply.getHeaders(), sends)
   if (undeclared !== null || problem !== null) return undeclared
-  const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
+  const answer = (schema.response as Record<number, z.ZodType>)[isMcp && isJson ? 200 : reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
   return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
 }

@@ -1037,6 +1037,7 @@ export interface components {
       | 'connections'
       | 'bodies'
       | 'waits'
+      | 'calls'
       | 'streams'
       | 'exports'
       | 'answers'

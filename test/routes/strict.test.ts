@@ -168,6 +168,7 @@ const needed: Record<string, object> = {
   'post /sessions/{key}/switch': { session_id: 'a' },
   'post /sessions/gc': {},
   'post /keys': { name: 'a', role: 'agent' },
+  'post /mcp': { jsonrpc: '2.0' },
 }
 
 t.test('a query parameter that does not exist is refused on every API route, also where there are none', async (t) => {

@@ -1,0 +1,201 @@
+// What each tool does, with the client: asks, waits, claims, reports, withdraws.
+import { createHash } from 'node:crypto'
+import { type ApprovalRequest, type Confirmation, Aborted, type Holdpoint } from '../client/index.js'
+import { readAsk } from '../client/ask.js'
+import { pathOf, withoutUndefined } from '../client/operator.js'
+import { approved, claimed, done, failed, pending, type Result, resultOf } from './said.js'
+import type { Arguments, ToolName } from './tools.js'
+
+export interface Pace {
+  /** So long an answer is waited for: most hosts bear a minute. */
+  holdMs: number
+  /** So often a host is told that it goes on, which some take for a reason to wait on. */
+  progressMs: number
+  /** So long the service may be away before that is said. */
+  awayMs: number
+}
+
+export const usualPace: Pace = { holdMs: 50_000, progressMs: 15_000, awayMs: 10_000 }
+
+export interface Surroundings {
+  /** Who speaks to the service, as the caller. */
+  holdpoint: Holdpoint
+  pace?: Partial<Pace> | undefined
+  /** Of what says no other. */
+  sessionKey?: string | undefined
+  /** Ends what is held, with what there is: the service closes. */
+  closing?: AbortSignal | undefined
+  /** What is larger is not kept while it is waited for. */
+  maxHeldBytes?: number | undefined
+}
+
+/** What a call brings beside its arguments. */
+export interface Call {
+  /** The host gave it up, or is gone. */
+  signal: AbortSignal
+  /** Null: the host did not ask to be told. */
+  progress: ((seconds: number) => void) | null
+  /** Nothing is waited for: the answer may come as a task. */
+  asTask: boolean
+}
+
+/** In place of a result: it goes on, and is asked for by the id of the confirmation. */
+export interface Task {
+  task: Confirmation
+}
+
+export function isTask(answer: Result | Task): answer is Task {
+  return 'task' in answer
+}
+
+type Acts = { [N in ToolName]: (given: Arguments<N>, call: Call) => Promise<Result | Task> }
+
+export function createActs(around: Surroundings): Acts {
+  const { holdpoint, closing, maxHeldBytes = Infinity } = around
+  const pace = { ...usualPace, ...around.pace }
+  const { awayMs } = pace
+
+  const read = async (id: string) => (await holdpoint.call<Confirmation>('GET', pathOf(id))).body
+
+  /** The approval, or null where there is no answer yet; whatever else came of it is thrown. */
+  async function decided(
+    of: ApprovalRequest | string,
+    { signal, progress }: Call,
+    forMs: number | null,
+  ): Promise<Confirmation | null> {
+    const over = new AbortController()
+    const end = () => over.abort()
+    const ends = [signal, ...(closing === undefined ? [] : [closing])]
+    for (const one of ends) one.addEventListener('abort', end)
+    if (ends.some(({ aborted }) => aborted)) end()
+    const timer = forMs === null ? undefined : setTimeout(end, forMs)
+    const began = performance.now()
+    const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
+    const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+    try {
+      return await holdpoint.wait(of, { signal: over.signal, deadlineMs: awayMs })
+    } catch (error) {
+      if (error instanceof Aborted && !signal.aborted) return null
+      throw error
+    } finally {
+      clearTimeout(timer)
+      clearInterval(ticking)
+      for (const one of ends) one.removeEventListener('abort', end)
+    }
+  }
+
+  async function answerOf(of: ApprovalRequest | string, call: Call): Promise<Result> {
+    const id = typeof of === 'string' ? of : of.id
+    try {
+      const record = await decided(of, call, pace.holdMs)
+      return resultOf(record === null ? pending(id) : approved(record))
+    } catch (error) {
+      return failed(error, id)
+    }
+  }
+
+  async function request_approval(given: Arguments<'request_approval'>, call: Call): Promise<Result | Task> {
+    const { action, description, details, session_key, on_behalf_of, timeout_seconds, idempotency_key } = given
+    // Not the signal: whoever hangs up has withdrawn nothing.
+    const request = await holdpoint.request({
+      action,
+      description,
+      details,
+      sessionKey: session_key ?? around.sessionKey,
+      onBehalfOf: on_behalf_of,
+      timeoutSeconds: timeout_seconds,
+      idempotencyKey: idempotency_key,
+      deadlineMs: awayMs,
+    })
+    if (call.asTask && request.status === 'pending') return { task: await read(request.id) }
+    if (sizeOf(details) > maxHeldBytes && request.status === 'pending') return resultOf(pending(request.id))
+    return answerOf(request, call)
+  }
+
+  async function wait_for_decision({ id }: Arguments<'wait_for_decision'>, call: Call): Promise<Result | Task> {
+    const record = call.asTask ? await read(id) : null
+    return record?.status === 'pending' ? { task: record } : answerOf(id, call)
+  }
+
+  async function claim_approval(given: Arguments<'claim_approval'>, { signal }: Call): Promise<Result> {
+    const { id, action, details, session_key, on_behalf_of } = given
+    // As it is read when it is asked for; what stands on record is left to the service to compare.
+    const asked = readAsk({
+      action,
+      description: action,
+      details,
+      sessionKey: session_key ?? around.sessionKey,
+      onBehalfOf: on_behalf_of,
+    })
+    const { requester, expires_at: expiresAt } = await read(id)
+    const request: ApprovalRequest = {
+      id,
+      action: asked.action,
+      details: asked.details,
+      onBehalfOf: asked.onBehalfOf,
+      requester,
+      sessionKey: asked.sessionKey,
+      digest: asked.digestFor(requester),
+      status: 'pending',
+      expiresAt: expiresAt * 1000,
+    }
+    await holdpoint.claim(request, { signal })
+    return resultOf(claimed(id))
+  }
+
+  async function report_outcome({ id, outcome, message }: Arguments<'report_outcome'>): Promise<Result> {
+    await holdpoint.call('POST', `${pathOf(id)}/report`, { body: withoutUndefined({ outcome, message }) })
+    return resultOf(done(id, 'reported'))
+  }
+
+  async function cancel_request({ id, reason }: Arguments<'cancel_request'>): Promise<Result> {
+    await holdpoint.cancel(id, withoutUndefined({ reason }))
+    return resultOf(done(id, 'cancelled'))
+  }
+
+  async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
+    const { tool_name: tool, input, tool_use_id } = given
+    if (sizeOf(input) > maxHeldBytes) {
+      return deny('This is too large to be held here. Ask through `holdpoint mcp` or `holdpoint hook`.')
+    }
+    const request = await holdpoint.request({
+      action: `tool:${tool}`,
+      description: `The agent wants to use the tool ${tool}. What it would do is in the details.`,
+      details: { tool_input: input },
+      sessionKey: around.sessionKey,
+      idempotencyKey: tool_use_id === undefined ? undefined : keyFor(tool_use_id),
+      deadlineMs: awayMs,
+    })
+    // A host that is told of progress waits for as long as the request lives.
+    const forMs = call.progress === null ? pace.holdMs : null
+    if (request.status === 'pending' && (await decided(request, call, forMs)) === null) {
+      return deny(
+        `Still pending, ${request.id}: nobody has answered yet. It was not done; ask the person you work for.`,
+      )
+    }
+    await holdpoint.claim(request, { signal: call.signal })
+    return permission({ behavior: 'allow', updatedInput: input })
+  }
+
+  return { request_approval, wait_for_decision, claim_approval, report_outcome, cancel_request, permission_prompt }
+}
+
+export function deny(message: string): Result {
+  return permission({ behavior: 'deny', message })
+}
+
+/** The one text that the host reads. */
+function permission(
+  answer: { behavior: 'allow'; updatedInput: object } | { behavior: 'deny'; message: string },
+): Result {
+  return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
+}
+
+/** The same tool call is the same request, however its host names it. */
+function keyFor(toolUseId: string): string {
+  return `tool-use-${createHash('sha256').update(toolUseId).digest('hex')}`
+}
+
+function sizeOf(value: object): number {
+  return JSON.stringify(value).length
+}
