@@ -13,6 +13,7 @@ import type { Clock } from '../src/clock.js'
 import type { Config } from '../src/config/schemas.js'
 import { readInvocation } from '../src/invocation.js'
 import { sha256 } from '../src/core/digest.js'
+import type { Pace } from '../src/mcp/acts.js'
 import type { Chat } from '../src/notify/chat.js'
 import { readRules } from '../src/policy/file.js'
 import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
@@ -200,6 +201,8 @@ export interface BuildOptions {
   timeZone?: string
   /** Others than the usual, which are hard to reach. */
   shareLimits?: Partial<ShareLimits>
+  /** How long tools of MCP wait. */
+  mcpPace?: Partial<Pace>
   /** In place of those of the settings. */
   chats?: Chat[]
   /** What is to be added before the app is ready, after which nothing can be. */
@@ -227,6 +230,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',
     shareLimits: options.shareLimits ?? {},
+    mcpPace: options.mcpPace ?? {},
     ...(options.chats === undefined ? {} : { chats: options.chats }),
   })
   const { app, service } = holdpoint

@@ -8,6 +8,6 @@ export async function serveMcp(context: Context): Promise<void> {
   const { given, output } = context
   const holdpoint = openAs(context, (to) => new Holdpoint(to))
   const sessionKey = given.options.session as string | undefined
-  await serveOverStdio({ holdpoint, sessionKey }, output.tell)
+  await serveOverStdio({ holdpoint, sessionKey, tell: output.tell })
   holdpoint.close()
 }

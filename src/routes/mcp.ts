@@ -68,8 +68,10 @@ export function mcpRoutes(app: Api, shares: Shares, { onBug, pace }: McpOptions)
         maxHeldBytes,
         onBug,
       })
+      // Nobody hears it.
+      if (gone.signal.aborted) return reply.hijack()
       void reply.code(response.status as 200)
-      if (response.body === null) return reply.send(null)
+      if (response.body === null) return reply.send(undefined as never)
       const type = response.headers.get('content-type') ?? ''
       if (!type.startsWith('text/event-stream')) return (await response.json()) as z.input<typeof answers.mcpAnswer>
       void reply.type('text/event-stream').header('x-accel-buffering', 'no')
