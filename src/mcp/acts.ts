@@ -1,5 +1,4 @@
 // What each tool does, with the client: asks, waits, claims, reports, withdraws.
-import { createHash } from 'node:crypto'
 import { type ApprovalRequest, type Confirmation, Aborted, type Holdpoint } from '../client/index.js'
 import { readAsk } from '../client/ask.js'
 import { pathOf, withoutUndefined } from '../client/operator.js'
@@ -13,9 +12,11 @@ export interface Pace {
   progressMs: number
   /** So long the service may be away before that is said. */
   awayMs: number
+  /** So long a permission prompt waits that is told how it goes on: as a hook does. */
+  promptMs: number
 }
 
-export const usualPace: Pace = { holdMs: 50_000, progressMs: 15_000, awayMs: 10_000 }
+export const usualPace: Pace = { holdMs: 50_000, progressMs: 15_000, awayMs: 10_000, promptMs: 600_000 }
 
 export interface Surroundings {
   /** Who speaks to the service, as the caller. */
@@ -39,6 +40,11 @@ export interface Call {
   asTask: boolean
 }
 
+/** What a hook is answered; there may be none in it. */
+interface HookAnswer {
+  hookSpecificOutput?: { permissionDecision?: unknown; permissionDecisionReason?: unknown }
+}
+
 /** In place of a result: it goes on, and is asked for by the id of the confirmation. */
 export interface Task {
   task: Confirmation
@@ -57,29 +63,29 @@ export function createActs(around: Surroundings): Acts {
 
   const read = async (id: string) => (await holdpoint.call<Confirmation>('GET', pathOf(id))).body
 
-  /** The approval, or null where there is no answer yet; whatever else came of it is thrown. */
-  async function decided(
-    of: ApprovalRequest | string,
-    { signal, progress }: Call,
-    forMs: number | null,
-  ): Promise<Confirmation | null> {
-    const over = new AbortController()
-    const end = () => over.abort()
-    const ends = [signal, ...(closing === undefined ? [] : [closing])]
-    for (const one of ends) one.addEventListener('abort', end)
-    if (ends.some(({ aborted }) => aborted)) end()
-    const timer = forMs === null ? undefined : setTimeout(end, forMs)
+  /** Meanwhile the host is told that it goes on. */
+  async function toldOf<T>({ progress }: Call, wait: () => Promise<T>): Promise<T> {
     const began = performance.now()
     const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
     const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+    return wait().finally(() => clearInterval(ticking))
+  }
+
+  /** The approval, or null where there is no answer yet; whatever else came of it is thrown. */
+  async function decided(of: ApprovalRequest | string, call: Call): Promise<Confirmation | null> {
+    const over = new AbortController()
+    const end = () => over.abort()
+    const ends = [call.signal, ...(closing === undefined ? [] : [closing])]
+    for (const one of ends) one.addEventListener('abort', end)
+    if (ends.some(({ aborted }) => aborted)) end()
+    const timer = setTimeout(end, pace.holdMs)
     try {
-      return await holdpoint.wait(of, { signal: over.signal, deadlineMs: awayMs })
+      return await toldOf(call, () => holdpoint.wait(of, { signal: over.signal, deadlineMs: awayMs }))
     } catch (error) {
-      if (error instanceof Aborted && !signal.aborted) return null
+      if (error instanceof Aborted && !call.signal.aborted) return null
       throw error
     } finally {
       clearTimeout(timer)
-      clearInterval(ticking)
       for (const one of ends) one.removeEventListener('abort', end)
     }
   }
@@ -87,7 +93,7 @@ export function createActs(around: Surroundings): Acts {
   async function answerOf(of: ApprovalRequest | string, call: Call): Promise<Result> {
     const id = typeof of === 'string' ? of : of.id
     try {
-      const record = await decided(of, call, pace.holdMs)
+      const record = await decided(of, call)
       return resultOf(record === null ? pending(id) : approved(record))
     } catch (error) {
       return failed(error, id)
@@ -153,28 +159,30 @@ export function createActs(around: Surroundings): Acts {
     return resultOf(done(id, 'cancelled'))
   }
 
+  /** As a hook of the same host would ask: the same call is the same request there, and its outcome finds it. */
   async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
-    const { tool_name: tool, input, tool_use_id } = given
+    const { tool_name, input, tool_use_id } = given
     if (sizeOf(input) > maxHeldBytes) {
-      return deny('This is too large to be held here. Ask through `holdpoint mcp` or `holdpoint hook`.')
+      return deny('This is too large to be held here, and was not done. Ask through `holdpoint mcp`, or a hook.')
     }
-    const request = await holdpoint.request({
-      action: `tool:${tool}`,
-      description: `The agent wants to use the tool ${tool}. What it would do is in the details.`,
-      details: { tool_input: input },
-      sessionKey: around.sessionKey,
-      idempotencyKey: tool_use_id === undefined ? undefined : keyFor(tool_use_id),
-      deadlineMs: awayMs,
-    })
-    // A host that is told of progress waits for as long as the request lives.
-    const forMs = call.progress === null ? pace.holdMs : null
-    if (request.status === 'pending' && (await decided(request, call, forMs)) === null) {
-      return deny(
-        `Still pending, ${request.id}: nobody has answered yet. It was not done; ask the person you work for.`,
-      )
-    }
-    await holdpoint.claim(request, { signal: call.signal })
-    return permission({ behavior: 'allow', updatedInput: input })
+    const timeout = Math.ceil((call.progress === null ? pace.holdMs : pace.promptMs) / 1000)
+    const { body } = await toldOf(call, () =>
+      holdpoint.call<HookAnswer | null>('POST', '/hooks/claude-code', {
+        query: { timeout },
+        body: {
+          hook_event_name: 'PreToolUse',
+          session_id: around.sessionKey,
+          tool_name,
+          tool_input: input,
+          tool_use_id,
+        },
+        signal: call.signal,
+        timeoutMs: timeout * 1000,
+      }),
+    )
+    const { permissionDecision: decision, permissionDecisionReason: reason } = body?.hookSpecificOutput ?? {}
+    if (decision === 'allow') return permission({ behavior: 'allow', updatedInput: input })
+    return deny(typeof reason === 'string' ? reason : 'What was answered is no decision, so this was not done.')
   }
 
   return { request_approval, wait_for_decision, claim_approval, report_outcome, cancel_request, permission_prompt }
@@ -189,11 +197,6 @@ function permission(
   answer: { behavior: 'allow'; updatedInput: object } | { behavior: 'deny'; message: string },
 ): Result {
   return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
-}
-
-/** The same tool call is the same request, however its host names it. */
-function keyFor(toolUseId: string): string {
-  return `tool-use-${createHash('sha256').update(toolUseId).digest('hex')}`
 }
 
 function sizeOf(value: object): number {

@@ -20,9 +20,9 @@ export type Kind = { over: (typeof transports)[number]; era: (typeof eras)[numbe
 export const kinds: Kind[] = transports.flatMap((over) => eras.map((era) => ({ over, era })))
 
 /** Nobody waits for a minute. */
-export const pace: Pace = { holdMs: 150, progressMs: 40, awayMs: 5000 }
+export const pace: Pace = { holdMs: 150, progressMs: 40, awayMs: 5000, promptMs: 1000 }
 /** Long enough for a person. */
-export const patient: Pace = { ...pace, holdMs: 20_000 }
+export const patient: Pace = { ...pace, holdMs: 20_000, promptMs: 20_000 }
 
 export interface Serving extends Built {
   url: string

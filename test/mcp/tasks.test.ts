@@ -46,7 +46,10 @@ t.test('who declares it is answered with a task at once, and finds the answer th
   t.match(await rpc('tasks/get', { taskId }), { resultType: 'complete', taskId, status: 'working' })
   await call('POST', `/confirm/${taskId}/approve`)
   const done = await rpc('tasks/get', { taskId })
-  t.match(done, { status: 'completed', result: { structuredContent: { status: 'approved', may_act: false, id: taskId } } })
+  t.match(done, {
+    status: 'completed',
+    result: { structuredContent: { status: 'approved', may_act: false, id: taskId } },
+  })
   t.same(JSON.parse(done.result.content[0].text), done.result.structuredContent)
   t.match(await tool('claim_approval', { id: taskId, ...claim }), { structuredContent: { may_act: true } })
 })
@@ -74,7 +77,10 @@ t.test('to cancel the task withdraws the request; what is over stays as it is', 
   const { rpc, tool, call } = await speak(t)
   const { taskId } = await tool('request_approval', ask)
   t.same(await rpc('tasks/cancel', { taskId }), { resultType: 'complete' })
-  t.match((await call('GET', `/confirm/${taskId}`)).body, { status: 'cancelled', reason: 'The host cancelled the task.' })
+  t.match((await call('GET', `/confirm/${taskId}`)).body, {
+    status: 'cancelled',
+    reason: 'The host cancelled the task.',
+  })
   const other = await tool('request_approval', ask)
   await call('POST', `/confirm/${other.taskId}/approve`)
   t.same(await rpc('tasks/cancel', { taskId: other.taskId }), { resultType: 'complete' })
@@ -102,7 +108,10 @@ t.test('who does not declare it on the very request gets none, and may not ask f
   const { rpc, tool } = await speak(t)
   const { taskId } = await tool('request_approval', ask)
   const plain = { isDeclared: false }
-  t.match(await tool('request_approval', ask, plain), { resultType: 'complete', structuredContent: { status: 'pending' } })
+  t.match(await tool('request_approval', ask, plain), {
+    resultType: 'complete',
+    structuredContent: { status: 'pending' },
+  })
   t.match(await tool('wait_for_decision', { id: taskId }, plain), { structuredContent: { status: 'pending' } })
   for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update']) {
     t.match(await rpc(method, { taskId, inputResponses: {} }, plain), {
