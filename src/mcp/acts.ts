@@ -12,7 +12,7 @@ export interface Pace {
   progressMs: number
   /** So long the service may be away before that is said. */
   awayMs: number
-  /** So long a permission prompt waits that is told how it goes on: as a hook does. */
+  /** So long a permission prompt waits whose host is told that it goes on: as a hook does. */
   promptMs: number
 }
 
@@ -63,29 +63,25 @@ export function createActs(around: Surroundings): Acts {
 
   const read = async (id: string) => (await holdpoint.call<Confirmation>('GET', pathOf(id))).body
 
-  /** Meanwhile the host is told that it goes on. */
-  async function toldOf<T>({ progress }: Call, wait: () => Promise<T>): Promise<T> {
+  /** What it comes to, and null where that takes too long, or the service closes. Meanwhile the host is told that it goes on. */
+  async function within<T>({ signal, progress }: Call, forMs: number, wait: (over: AbortSignal) => Promise<T>) {
+    const over = new AbortController()
+    const end = () => over.abort()
+    const ends = closing === undefined ? [signal] : [signal, closing]
+    for (const one of ends) one.addEventListener('abort', end)
+    if (ends.some(({ aborted }) => aborted)) end()
+    const timer = setTimeout(end, forMs)
     const began = performance.now()
     const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
     const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
-    return wait().finally(() => clearInterval(ticking))
-  }
-
-  /** The approval, or null where there is no answer yet; whatever else came of it is thrown. */
-  async function decided(of: ApprovalRequest | string, call: Call): Promise<Confirmation | null> {
-    const over = new AbortController()
-    const end = () => over.abort()
-    const ends = [call.signal, ...(closing === undefined ? [] : [closing])]
-    for (const one of ends) one.addEventListener('abort', end)
-    if (ends.some(({ aborted }) => aborted)) end()
-    const timer = setTimeout(end, pace.holdMs)
     try {
-      return await toldOf(call, () => holdpoint.wait(of, { signal: over.signal, deadlineMs: awayMs }))
+      return await wait(over.signal)
     } catch (error) {
-      if (error instanceof Aborted && !call.signal.aborted) return null
+      if (error instanceof Aborted && !signal.aborted) return null
       throw error
     } finally {
       clearTimeout(timer)
+      clearInterval(ticking)
       for (const one of ends) one.removeEventListener('abort', end)
     }
   }
@@ -93,7 +89,8 @@ export function createActs(around: Surroundings): Acts {
   async function answerOf(of: ApprovalRequest | string, call: Call): Promise<Result> {
     const id = typeof of === 'string' ? of : of.id
     try {
-      const record = await decided(of, call)
+      const wait = (signal: AbortSignal) => holdpoint.wait(of, { signal, deadlineMs: awayMs })
+      const record = await within(call, pace.holdMs, wait)
       return resultOf(record === null ? pending(id) : approved(record))
     } catch (error) {
       return failed(error, id)
@@ -165,10 +162,9 @@ export function createActs(around: Surroundings): Acts {
     if (sizeOf(input) > maxHeldBytes) {
       return deny('This is too large to be held here, and was not done. Ask through `holdpoint mcp`, or a hook.')
     }
-    const timeout = Math.ceil((call.progress === null ? pace.holdMs : pace.promptMs) / 1000)
-    const { body } = await toldOf(call, () =>
+    const ask = (signal: AbortSignal) =>
       holdpoint.call<HookAnswer | null>('POST', '/hooks/claude-code', {
-        query: { timeout },
+        query: { timeout: Math.ceil(pace.promptMs / 1000) },
         body: {
           hook_event_name: 'PreToolUse',
           session_id: around.sessionKey,
@@ -176,17 +172,23 @@ export function createActs(around: Surroundings): Acts {
           tool_input: input,
           tool_use_id,
         },
-        signal: call.signal,
-        timeoutMs: timeout * 1000,
-      }),
-    )
-    const { permissionDecision: decision, permissionDecisionReason: reason } = body?.hookSpecificOutput ?? {}
+        signal,
+        timeoutMs: pace.promptMs,
+      })
+    // What is not told that it goes on gives up sooner.
+    const answer = await within(call, call.progress === null ? pace.holdMs : pace.promptMs, ask)
+    if (answer === null) return deny(stillPending)
+    const { permissionDecision: decision, permissionDecisionReason: reason } = answer.body?.hookSpecificOutput ?? {}
     if (decision === 'allow') return permission({ behavior: 'allow', updatedInput: input })
     return deny(typeof reason === 'string' ? reason : 'What was answered is no decision, so this was not done.')
   }
 
   return { request_approval, wait_for_decision, claim_approval, report_outcome, cancel_request, permission_prompt }
 }
+
+const stillPending =
+  'Nobody has answered yet, so this was not done. Do not work around it. Do something else meanwhile, then make exactly this ' +
+  'call again: that asks nobody anew, and once it is approved it runs.'
 
 export function deny(message: string): Result {
   return permission({ behavior: 'deny', message })

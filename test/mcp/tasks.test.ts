@@ -26,7 +26,7 @@ async function speak(t: Test, options: BuildOptions = {}): Promise<Speaking> {
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': method,
-      'mcp-name': String(params.taskId ?? params.name ?? ''),
+      'mcp-name': (params.taskId ?? params.name ?? '') as string,
     }
     const message = { jsonrpc: '2.0', id: (count += 1), method, params: { ...params, _meta } }
     const { status, body } = await built.call('POST', '/mcp', message, headers)
