@@ -185,6 +185,17 @@ export const commands = {
     settings: [],
     example: 'digest submission.json',
   },
+  mcp: {
+    help: 'be an MCP server for an agent, on standard input and output',
+    options: {
+      session: { takes: 'KEY', help: 'the session of what does not name another' },
+      ...service,
+    },
+    more: `For the settings of a host, which starts it and ends it by closing its input. Its tools ask, wait, claim, report and withdraw; none approves. With an agent's key what is asked is the agent's own. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 the host is gone, 2 called wrongly',
+    example: 'mcp --key-file agent.key',
+  },
   'keys add': {
     help: 'make a key and print it, this once',
     options: {
@@ -420,7 +431,7 @@ export const groups: Record<string, string> = {
 export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['pending', 'show', 'watch'], takes: '', help: 'what waits for a decision: all, one, or live' },
   { names: ['approve', 'deny'], takes: 'ID', help: 'decide' },
-  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, and its digests' },
+  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: lists, files and digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
   { names: ['doctor'], takes: '', help: 'say what is wrong' },

@@ -77,6 +77,7 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'whitelist revoke': revokeFromWhitelist,
   audit: async (context) => (await import('./audit-command.js')).listAudit(context),
   export: async (context) => (await import('./export-command.js')).exportAudit(context),
+  mcp: async (context) => (await import('./mcp-command.js')).serveMcp(context),
   digest: async (context) => (await import('./digest-command.js')).printDigest(context),
   completion: async ({ given, output }) =>
     output.print((await import('./completion.js')).completionFor(given.argument)),
