@@ -1,6 +1,7 @@
 // Discord with the started program, over real sockets: asked for, pressed, waited for; strangers, forms, commands, a Gateway that
 // breaks in every way, signed requests, an outage, a storm of 429, and a process that is killed.
 import t, { type Test } from 'tap'
+import { command } from '../cli/command.js'
 import {
   buttonsOf,
   type DiscordMessage,
@@ -113,7 +114,7 @@ t.test('what is decided elsewhere is shown, and its buttons go', async (t) => {
 t.test('somebody else cannot say yes, Back asks no more, and strangers and bots decide nothing', async (t) => {
   const both = await withDiscord(t, { env: { DISCORD_ALLOWED_USERS: maria.id } })
   const { discord, program } = both
-  await run(t, ['people', 'set', '--name', 'tom', '--discord', tom.id, '--db-path', program.dbPath])
+  await command(program.dbPath, 'people', 'set', '--name', 'tom', '--discord', tom.id)
   const { id, message } = await ask(both)
   await discord.press(message, 'Approve', maria)
   await isTitled(message, /Are you sure/)
