@@ -12,6 +12,7 @@ import { startTelegram } from '../notify/fake-telegram.js'
 import { browserTest, launch } from '../web/browser.js'
 import { type Program, start } from './program.js'
 
+const root = t
 let browser: Browser
 t.before(async () => {
   if (has('Chromium')) browser = await launch()
@@ -42,10 +43,18 @@ async function signIn(page: Page, key: string): Promise<void> {
   await page.waitForURL(/\/s\/[0-9a-f]{64}\//)
 }
 
-async function signedIn(t: Test): Promise<Signed> {
-  const program = await start(t, { flags: ['--web-port', '0'] })
-  const bot = await addKey(program, 'bot', 'agent')
-  const alice = await addKey(program, 'alice', 'operator')
+/** One for all that neither stop it nor are stopped by what others do there. */
+let shared: Promise<{ program: Program; bot: string }> | undefined
+let people = 0
+
+async function startWithBot(t: Test) {
+  const program = await start(t, { flags: ['--web-port', '0', '--rate-limit', '1000'] })
+  return { program, bot: await addKey(program, 'bot', 'agent') }
+}
+
+async function signedIn(t: Test, { isAlone = false } = {}): Promise<Signed> {
+  const { program, bot } = await (isAlone ? startWithBot(t) : (shared ??= startWithBot(root)))
+  const alice = await addKey(program, isAlone ? 'alice' : `alice ${(people += 1)}`, 'operator')
   const base = `http://127.0.0.1:${program.webPort}`
   const body = { action: 'send_mail', description: 'The newsletter', timeout_seconds: 3600 }
   const asked = await program.call('POST', '/confirm', body, { authorization: `Bearer ${bot}` })
@@ -202,7 +211,7 @@ browserTest('signing out in another tab throws away nothing that somebody has wr
 })
 
 browserTest('a place that is good no more is forgotten, and asked for again with the way back', async (t) => {
-  const { base, id, context, first, program } = await signedIn(t)
+  const { base, id, context, first, program } = await signedIn(t, { isAlone: true })
   await first.goto('about:blank')
   await command(program.dbPath, 'keys', 'revoke', 'alice')
   const page = await open(context, `${base}/view/${id}`, /\/login/)
@@ -214,7 +223,7 @@ browserTest('a place that is good no more is forgotten, and asked for again with
 })
 
 browserTest('over plain http a sign-in ends with the process, and nobody goes round in circles', async (t) => {
-  const { base, id, context, first, program } = await signedIn(t)
+  const { base, id, context, first, program } = await signedIn(t, { isAlone: true })
   await first.goto('about:blank')
   await program.stop()
   const port = ['--web-port', String(program.webPort)]
@@ -258,7 +267,7 @@ browserTest("a page at another's place does not replace what is remembered; sign
   t.equal(await remembered(page), own)
   await first.getByRole('button', { name: /sign out/i }).click()
   await first.waitForURL(/\/login/)
-  await signIn(first, await addKey(program, 'paul', 'operator'))
+  await signIn(first, await addKey(program, 'petra', 'operator'))
   t.equal(`${await remembered(first)}/`, pathOf(first))
 })
 
