@@ -168,19 +168,21 @@ export interface Settings {
   env?: Record<string, string>
   /** Of the host's own settings; the command is told the same. */
   timeoutSeconds?: number
+  /** Another copy of the program. */
+  file?: string
   /** A shell line in which HOOK is the command. */
   shell?: string
 }
 
 /** The hook as the host starts it: with what it says on standard input, and killed when its time is up. */
 export function startHook(t: Test, host: Host, said: object | string | Buffer, settings: Settings = {}): Started {
-  const { flags = [], env = {}, timeoutSeconds = 60, shell } = settings
+  const { flags = [], env = {}, timeoutSeconds = 60, shell, file = serverFile } = settings
   const words = ['hook', host.name, '--timeout', String(timeoutSeconds), ...flags]
   const all = { PATH: process.env.PATH ?? '', HOME: temporaryFolder(t), ...env }
   const child =
     shell === undefined
-      ? spawn(process.execPath, [serverFile, ...words], { env: all })
-      : spawn('/bin/sh', ['-c', shell.replace('HOOK', [process.execPath, serverFile, ...words].join(' '))], {
+      ? spawn(process.execPath, [file, ...words], { env: all })
+      : spawn('/bin/sh', ['-c', shell.replace('HOOK', [process.execPath, file, ...words].join(' '))], {
           env: all,
         })
   const out = { stdout: '', stderr: '' }
