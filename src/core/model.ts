@@ -267,6 +267,18 @@ export interface IdempotencyRecord {
 }
 
 /**
+ * Which confirmation was claimed for an act that its requester knows by a name of its own. Of several with one name it is the
+ * latest.
+ */
+export interface NamedAct {
+  requester: Actor
+  name: string
+  version: number
+  confirmationId: string
+  at: number
+}
+
+/**
  * One subject's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:
  * `sent`, `failed` (the channel refused for good, or was given up), `superseded` (another channel took it),
  * `dropped` (the confirmation was resolved first, or a backup was restored). `collected` has a `nextAt` too: a person was told

@@ -147,6 +147,26 @@ export const held = z
     ],
   })
 
+export const hookAnswer = z
+  .object({
+    hookSpecificOutput: z
+      .object({
+        hookEventName: z.literal('PreToolUse'),
+        permissionDecision: z.enum(['allow', 'deny']),
+        permissionDecisionReason: z
+          .string()
+          .meta({ description: 'For whoever looks on, or for the model: what to do next.' }),
+      })
+      .optional()
+      .meta({
+        description: 'Before a call, and where anything is wrong: always there. After a call: nothing is to be said.',
+      }),
+  })
+  .meta({
+    id: 'HookAnswer',
+    description: 'The decision. Whatever goes wrong is a `deny` as well, with its code and its sentence.',
+  })
+
 export const decided = z
   .object({
     id: z.string(),

@@ -166,7 +166,8 @@ export function createSubmit(deps: SubmitDeps) {
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const one: Candidate = { submission, by, terms, limits, held, asked, use, via, bytes }
+    const { isCall = false } = ruled.asked
+    const one: Candidate = { submission, by, terms, limits, held, asked, use, isCall, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)
