@@ -1064,7 +1064,7 @@ export interface components {
       /** @description Who does this, 'api' if it is left out; with a key it is the key's owner. */
       switched_by?: string
     }
-    /** @description Resolved: by a whitelist entry at once, or, with `wait`, meanwhile. */
+    /** @description Resolved: by a whitelist entry or a rule at once, or, with `wait`, meanwhile. */
     SettledConfirmation: components['schemas']['Confirmation'] & {
       /** @description Whether to go ahead. */
       message: string

@@ -15,7 +15,7 @@ export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
-export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'system' | ChannelName
+export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'rule' | 'system' | ChannelName
 
 /** What an agent asks for. */
 export interface Submission {

@@ -350,7 +350,7 @@ export const settled = z
   )
   .meta({
     id: 'SettledConfirmation',
-    description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.',
+    description: 'Resolved: by a whitelist entry or a rule at once, or, with `wait`, meanwhile.',
   })
 
 export const confirmationPage = z.object({ count, confirmations: z.array(confirmation), next_cursor: cursor }).meta({

@@ -54,7 +54,7 @@ const required = (field: string, max = Infinity) =>
 const optional = (field: string, max = Infinity) =>
   atMost(field, max, z.string(`Field '${field}' must be a string`)).superRefine(wellFormed(field))
 
-const ownNames = ['system', 'whitelist'].map(skeleton)
+const ownNames = ['system', 'whitelist', 'rule'].map(skeleton)
 const isOwnName = (value: string) => {
   if (!/[:\u2236\ufe13\ufe55\uff1a]/.test(value)) return false
   const bare = skeleton(value)
@@ -64,7 +64,7 @@ const isOwnName = (value: string) => {
 /** Somebody's name. What the service signs with is reserved, so that nobody can pass for it; blank means unnamed. */
 const personName = (field: string) =>
   optional(field, maxName).refine((value) => !isOwnName(value), {
-    error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
+    error: `Field '${field}' must not begin with 'system:', 'whitelist:' or 'rule:'; those names are the service's own`,
   })
 
 /** The name that somebody gives on a page. */

@@ -1,9 +1,9 @@
 // What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
 // something of the commit that holds it, or both.
 import * as audit from '../audit/event.js'
-import { isVerified, shareOf, textOf } from '../core/actor.js'
+import { type ActorOf, isVerified, shareOf, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
-import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
+import type { Confirmation, Pending, Refused, Resolution, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/callback-schedule.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
@@ -153,6 +153,16 @@ export function createGates(deps: GateDeps): Gate[] {
     return approved === undefined ? null : { answer: { confirmation: approved, isReplay: false, session: null } }
   }
 
+  /** Whose rule wants nobody to be asked. Before the whitelist: no use of an entry is spent on it. */
+  const pass: Gate = {
+    name: 'pass',
+    answer(one) {
+      if (!one.passes) return null
+      const by = { kind: 'rule', name: one.terms.rule } as const
+      return autoApprove(one, { by, at: one.held.createdAt, via: 'rule', reason: null })
+    },
+  }
+
   const whitelist: Gate = {
     name: 'whitelist',
     answer(one, { uses }) {
@@ -178,20 +188,27 @@ export function createGates(deps: GateDeps): Gate[] {
     return grant === undefined ? null : cover(one, grant)
   }
 
-  function cover({ by, held, via }: Candidate, grant: Grant): Proposal<Submitted> {
-    const { createdAt: now } = held
-    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
+  function cover(one: Candidate, { id, reason, expiresAt }: Grant): Proposal<Submitted> {
+    const by = { kind: 'grant', id } as const
+    const proposal = autoApprove(one, { by, at: one.held.createdAt, via: 'whitelist', reason })
+    const { change } = proposal
+    change?.writes.push({ kind: 'use', grantId: id, count: 1 })
+    if (change !== undefined && expiresAt !== null) change.requires = [{ kind: 'before', at: expiresAt }]
+    return proposal
+  }
+
+  /** Nobody is asked, because a grant or a rule says so. */
+  function autoApprove(
+    { by, held, via }: Candidate,
+    resolution: Resolution & { by: ActorOf<'grant' | 'rule'> },
+  ): Proposal<Submitted> {
+    const { at } = resolution
     const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
     if (isRefusal(confirmation)) return { answer: confirmation }
     return {
       change: {
-        writes: [
-          { kind: 'confirmation', expect: 'absent', record: confirmation },
-          { kind: 'use', grantId: grant.id, count: 1 },
-          ...callBack(confirmation, now),
-        ],
-        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
-        requires: grant.expiresAt === null ? [] : [{ kind: 'before', at: grant.expiresAt }],
+        writes: [{ kind: 'confirmation', expect: 'absent', record: confirmation }, ...callBack(confirmation, at)],
+        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, resolution.by, at)],
       },
       answer: { confirmation, isReplay: false, session: null },
     }
@@ -297,7 +314,7 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  return [callback, unclearName, session, disk, approvedBefore, whitelist, merge, deniedBefore, openLimit, rate]
+  return [callback, unclearName, session, disk, pass, approvedBefore, whitelist, merge, deniedBefore, openLimit, rate]
 }
 
 /** Takes slots and limits nothing: a rule that comes to limit them finds what was taken before. */
