@@ -1,280 +1,146 @@
-// Hooks of hosts against the real service: approved, denied, late, retried, and the service going away; and a whole session.
-import type { AddressInfo } from 'node:net'
+// Hooks against the real program: never two calls for one approval, whatever ends it, and a denial for whatever is wrong.
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { play } from '../client/played-server.js'
-import {
-  type Call,
-  claudeCode,
-  codex,
-  generic,
-  hermes,
-  type Host,
-  ruleOverHttp,
-  type Ruling,
-  runHook,
-  startHook,
-} from '../hooks/hosts.js'
-import { build, until } from '../support.js'
-import { type Program, root, start } from './program.js'
+import { temporaryFolder, until } from '../support.js'
+import { needs } from '../needs.js'
+import { faultyDisk } from './faulty-disk.js'
+import { dial, httpRequest, type Program, start, type StartOptions } from './program.js'
 
-// They wait most of the time.
-t.jobs = 3
+const path = '/hooks/claude-code'
+const flags = ['--rate-limit', '100000', '--flood-limit', '0']
 
-const preset = ['--policy', join(root, 'presets/coding-agents.yaml')]
-const urlOf = ({ port }: Pick<Program, 'port'>) => `http://127.0.0.1:${port}`
+const bash = (command: string, tool_use_id = 'toolu_1') => ({
+  hook_event_name: 'PreToolUse',
+  session_id: 's1',
+  cwd: '/home/ann',
+  tool_name: 'Bash',
+  tool_input: { command, description: 'In the words of the model' },
+  tool_use_id,
+})
 
-/** A host with its hook set up, and what it does with a call. */
-interface Way {
-  name: string
-  make: (t: Test, program: Pick<Program, 'port'>, call: Call, timeoutSeconds?: number, key?: string) => Promise<Ruling>
+/** What it was told: `allow`, or `deny` and why. Anything else than a decision throws. */
+async function ask(program: Program, body: unknown, seconds = 1, headers = {}): Promise<string> {
+  const answer = await program.call('POST', `${path}?timeout=${seconds}`, body, headers)
+  const { permissionDecision, permissionDecisionReason } = answer.body.hookSpecificOutput
+  if (answer.status !== 200) throw new Error(`status ${answer.status}`)
+  return permissionDecision === 'allow' ? 'allow' : `${permissionDecision} ${permissionDecisionReason}`
 }
 
-const byCommand = (host: Host): Way => ({
-  name: host.name,
-  async make(t, program, call, timeoutSeconds = 60, key = '') {
-    const env = { HOLDPOINT_URL: urlOf(program), HOLDPOINT_KEY: key }
-    return host.rule(await runHook(t, host, host.before(call), { env, timeoutSeconds }))
-  },
-})
-
-/** None has its fail-closed switch on: here every answer is one. */
-const ways: Way[] = [
-  ...[claudeCode(), codex, hermes(false), generic].map(byCommand),
-  {
-    name: 'claude-code, http',
-    make: (_t, program, call, timeoutSeconds = 60, key = '') =>
-      ruleOverHttp(call, {
-        url: `${urlOf(program)}/hooks/claude-code?timeout=${timeoutSeconds}`,
-        headers: key === '' ? {} : { authorization: `Bearer ${key}` },
-        timeoutSeconds,
-      }),
-  },
-]
-
-/** Of each host another one. */
-const callOf = (way: Way, session = way.name): Call => ({
-  tool: 'Bash',
-  input: { command: `git push --force ${way.name}` },
-  session,
-  id: `id of ${way.name}`,
-})
-
-async function pendingOf({ call }: Program): Promise<any[]> {
-  return (await call('GET', '/confirm?status=pending')).body.confirmations
+async function requests(program: Program): Promise<any[]> {
+  return (await program.call('GET', '/audit?limit=500')).body.entries.toReversed()
 }
 
-/** Waits until so many wait, and decides them all. */
-async function decideAll(program: Program, count: number, verdict: 'approve' | 'deny', body: object): Promise<void> {
-  await until(async () => (await pendingOf(program)).length === count)
-  for (const { id } of await pendingOf(program)) {
-    const { status } = await program.call('POST', `/confirm/${id}/${verdict}`, body)
-    if (status !== 200) throw new Error(`${status}`)
-  }
+async function again(t: Test, program: Program, options: StartOptions = {}): Promise<Program> {
+  await program.crash()
+  return start(t, { flags, dbPath: program.dbPath, ...options })
 }
 
-t.test('approved: every host makes the call, once; denied: none does', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const first = Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
-  await decideAll(program, ways.length, 'approve', { approver: 'alice' })
-  for (const [index, ruling] of (await first).entries()) t.equal(ruling.isMade, true, ways[index]!.name)
-  const entries = (await program.call('GET', '/audit')).body.entries as any[]
-  t.ok(entries.every(({ execution }) => execution === 'claimed'))
-
-  const again = Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
-  await decideAll(program, ways.length, 'deny', { denier: 'bob', reason: 'not before the audit' })
-  for (const [index, ruling] of (await again).entries()) {
-    t.match(ruling, { isMade: false, told: /bob denied this, because: not before the audit/ }, ways[index]!.name)
-  }
-  const insisting = await Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
-  for (const [index, { isMade }] of insisting.entries()) t.equal(isMade, false, ways[index]!.name)
-  t.same(await pendingOf(program), [], 'nobody is asked again')
+t.test('killed between approval and claim, the approval is there for the same call, once', async (t) => {
+  let program = await start(t, { flags })
+  t.match(await ask(program, bash('make release')), /^deny Still pending/)
+  const [{ id }] = await requests(program)
+  const waiting = ask(program, bash('make release'), 600).catch(() => 'cut off')
+  await until(async () => /listeners\{of="one"\} 1/.test((await program.call('GET', '/metrics')).body))
+  program = await again(t, program)
+  t.equal(await waiting, 'cut off', 'whoever waits is told nothing')
+  await program.call('POST', `/confirm/${id}/approve`)
+  program = await again(t, program)
+  t.same(
+    (await Promise.all(Array.from({ length: 10 }, () => ask(program, bash('make release'))))).filter(
+      (said) => said === 'allow',
+    ).length,
+    1,
+  )
+  program = await again(t, program)
+  t.match(await ask(program, bash('make release')), /^deny Still pending/, 'the next is another request')
+  const done = { ...bash('make release'), hook_event_name: 'PostToolUse' }
+  t.same((await program.call('POST', path, done)).body, {})
+  const [first, ...others] = await requests(program)
+  t.match(first, { id, execution: 'succeeded' })
+  for (const one of others) t.match(one, { status: 'pending' })
 })
 
-t.test('expired: no host makes the call, and the same one again asks anew', { buffered: true }, async (t) => {
-  const { app, clock, service, call } = await build(t, { rules: 'rules: [{ action: "tool:*", timeout: 30 }]' })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const program = app.server.address() as AddressInfo
-  const rulings = Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
-  await until(() => service.countListeners().one === ways.length)
-  await clock.advance(30_000)
-  for (const [index, ruling] of (await rulings).entries()) {
-    t.match(ruling, { isMade: false, told: /Nobody answered in time: the request .* expired/ }, ways[index]!.name)
+t.test('killed again and again while calls are claimed, none is allowed twice for one approval', async (t) => {
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  const commands = Array.from({ length: 20 }, (_, n) => `step ${n}`)
+  const allowed = new Map<string, number>()
+  let program = await start(t, { flags, dbPath })
+  await Promise.all(commands.map((command) => ask(program, bash(command))))
+  const ids = (await requests(program)).map(({ id }) => ({ id, verdict: 'approve' }))
+  await program.call('POST', '/decisions', { decisions: ids })
+  for (let round = 0; round < 3; round++) {
+    let count = 0
+    const calls = commands
+      .flatMap((command) => [command, command])
+      .map(async (command) => {
+        const said = await ask(program, bash(command)).catch(() => 'cut off')
+        if (said === 'allow') allowed.set(command, (allowed.get(command) ?? 0) + 1)
+        if ((count += 1) === 3 + 5 * round) program.child.kill('SIGKILL')
+      })
+    await Promise.all(calls)
+    program = await again(t, program)
   }
-  const late = (await call('GET', '/audit')).body.entries as any[]
-  t.equal((await call('POST', `/confirm/${late[0].id}/approve`)).status, 409)
+  for (const [command, times] of allowed) t.equal(times, 1, command)
+  const claimed = (await requests(program)).filter(({ execution }) => execution === 'claimed')
+  t.ok(allowed.size <= claimed.length, 'each that was allowed is on disk as claimed')
+  t.same(new Set(claimed.map(({ details }) => details.tool_input.command)).size, claimed.length)
 })
 
-t.test('without the command, a service that is away is a no by onFailure alone', { buffered: true }, async (t) => {
-  const { url } = await play(t, (request, response) => {
-    if (request.url === '/empty') response.end()
-    else request.socket.destroy()
+t.test('SIGTERM: who waits is denied and asked to come again, and nothing is lost', async (t) => {
+  const program = await start(t, { flags })
+  const wire = await dial(t, program.port)
+  wire.socket.write(httpRequest('POST', `${path}?timeout=600`, bash('ls')))
+  await until(async () => /listeners\{of="one"\} 1/.test((await program.call('GET', '/metrics')).body))
+  program.child.kill('SIGTERM')
+  const answer = await wire.answer()
+  t.match(answer, {
+    status: 200,
+    body: { hookSpecificOutput: { permissionDecision: 'deny', permissionDecisionReason: /^Still pending, ID / } },
   })
-  const call: Call = { tool: 'Bash', input: {} }
-  const isMade = async (to: string, onFailure?: 'block') =>
-    (await ruleOverHttp(call, { url: to, ...(onFailure === undefined ? {} : { onFailure }) })).isMade
-  t.same(await Promise.all([isMade(url, 'block'), isMade(url)]), [false, true])
-  t.equal(await isMade(`${url}/empty`, 'block'), true, 'an empty answer of something in between is no decision')
+  t.match(await program.exited, { code: 0 })
+  const next = await start(t, { flags, dbPath: program.dbPath })
+  const [{ id }] = await requests(next)
+  await next.call('POST', `/confirm/${id}/approve`)
+  t.equal(await ask(next, bash('ls')), 'allow')
 })
 
-t.test('approved late and retried: it is made once', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const late = await Promise.all(ways.map((way) => way.make(t, program, callOf(way), 5)))
-  for (const [index, ruling] of late.entries()) {
-    t.match(ruling, { isMade: false, told: /Still pending, ID [0-9a-f-]{36}: / }, ways[index]!.name)
+t.test('what would be 400, 401, 413, 429 or 503 is 200 and a denial', async (t) => {
+  const program = await start(t, { flags: ['--rate-limit', '1'] })
+  t.match(await ask(program, '{'), /^deny .*\(not_json\)/)
+  t.match(await ask(program, bash('a')), /^deny Still pending/)
+  t.match(await ask(program, bash('b')), /^deny .*\(rate_limited\)/)
+
+  const flooded = await start(t, { flags: ['--flood-limit', '1'] })
+  await ask(flooded, bash('a'))
+  t.match(await ask(flooded, bash('a')), /^deny .*\(flood_limited\)/)
+
+  const closed = await start(t, { env: { CONFIRMATION_AUTH: 'keys' } })
+  t.match(await ask(closed, bash('a')), /^deny .*\(unauthorized\)/)
+  t.match(await ask(closed, bash('a'), 1, { authorization: 'Bearer hpk_no' }), /^deny .*\(unauthorized\)/)
+
+  const large = await dial(t, program.port)
+  large.socket.write(httpRequest('POST', path, 'x'.repeat(1024 * 1024 + 1)))
+  const expecting = await dial(t, program.port)
+  expecting.socket.write(httpRequest('POST', path, bash('a'), ['Expect: something']))
+  for (const [wire, code] of [
+    [large, 'body_too_large'],
+    [expecting, 'expectation_failed'],
+  ] as const) {
+    const denied = { permissionDecision: 'deny', permissionDecisionReason: `(${code})` }
+    t.match(await wire.answer(), { status: 200, body: { hookSpecificOutput: denied } })
   }
-  await decideAll(program, ways.length, 'approve', { approver: 'alice' })
-  const retried = await Promise.all(ways.map((way) => way.make(t, program, callOf(way), 5)))
-  for (const [index, { isMade }] of retried.entries()) t.equal(isMade, true, ways[index]!.name)
-  const third = await Promise.all(ways.map((way) => way.make(t, program, callOf(way), 5)))
-  for (const [index, { isMade }] of third.entries()) t.equal(isMade, false, ways[index]!.name)
-  t.equal((await pendingOf(program)).length, ways.length, 'which asks anew')
 })
 
-t.test('nobody is let in by a key that is none, and an operator is no agent', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: [...preset, '--auth', 'keys'] })
-  const wrong = await Promise.all(ways.map((way) => way.make(t, program, callOf(way), 5, 'hpk_0000_wrong')))
-  for (const [index, ruling] of wrong.entries()) t.match(ruling, { isMade: false, told: /key/ }, ways[index]!.name)
+t.test('a disk that is slow, or fails, is a denial while the host still listens', async (t) => {
+  if (!needs(t, 'a disk with faults')) return
+  const disk = faultyDisk(t)
+  const program = await start(t, { flags, env: disk.env })
+  await ask(program, bash('a'))
+  const [{ id }] = await requests(program)
+  await program.call('POST', `/confirm/${id}/approve`)
+  disk.set('fail')
+  t.match(await ask(program, bash('a')), /^deny .*\((outcome_unknown|storage_unavailable)\)/)
+  disk.set('slow 900')
+  t.match(await ask(program, bash('b')), /^deny Holdpoint took too long/)
+  disk.set('')
 })
-
-t.test('the service is killed while hooks wait: no call is made', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const hosts = [claudeCode(), codex, hermes(false), generic]
-  const rulings = Promise.all(hosts.map((host) => byCommand(host).make(t, program, callOf(byCommand(host)))))
-  await until(async () => (await pendingOf(program)).length === hosts.length)
-  await program.crash()
-  for (const ruling of await rulings) t.match(ruling, { isMade: false, told: /cannot be reached/ })
-})
-
-t.test('the service is stopped while hooks wait: no call is made', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const rulings = Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
-  await until(async () => (await pendingOf(program)).length === ways.length)
-  await program.stop()
-  for (const [index, { isMade }] of (await rulings).entries()) t.equal(isMade, false, ways[index]!.name)
-})
-
-t.test('the service is killed and comes back: the hook joins what it had asked for', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const { dbPath, port } = program
-  const hosts = [claudeCode(), codex]
-  const made = Promise.all(hosts.map((host) => byCommand(host).make(t, program, callOf(byCommand(host)))))
-  await until(async () => (await pendingOf(program)).length === hosts.length)
-  const before = (await pendingOf(program)).map(({ id }) => id as string).sort()
-  await program.crash()
-  const back = await start(t, { dbPath, flags: [...preset, '--port', String(port)] })
-  t.same((await pendingOf(back)).map(({ id }) => id as string).sort(), before)
-  await decideAll(back, hosts.length, 'approve', { approver: 'alice' })
-  // A machine that takes longer to start it than a hook asks again has said no; then the agent's own retry finds the approval.
-  for (const [index, ruling] of (await made).entries()) {
-    const host = hosts[index]!
-    if (!ruling.isMade)
-      t.match(await byCommand(host).make(t, back, callOf(byCommand(host))), { isMade: true }, host.name)
-  }
-  const entries = (await back.call('GET', '/audit')).body.entries as any[]
-  t.same(entries.map(({ id }) => id as string).sort(), before, 'nobody was asked twice')
-  t.ok(entries.every(({ execution }) => execution === 'claimed'))
-})
-
-t.test('a hook that is killed leaves its request to the same call again', { buffered: true }, async (t) => {
-  const program = await start(t, { flags: preset })
-  const env = { HOLDPOINT_URL: urlOf(program) }
-  const call: Call = { tool: 'Bash', input: { command: 'git push' } }
-  const host = claudeCode('block')
-  const killed = startHook(t, host, host.before(call), { env })
-  await until(async () => (await pendingOf(program)).length === 1)
-  killed.child.kill('SIGKILL')
-  t.equal(host.rule(await killed.ran).isMade, false)
-  const again = runHook(t, host, host.before({ ...call, id: 'another' }), { env })
-  await decideAll(program, 1, 'approve', { approver: 'alice' })
-  t.equal(host.rule(await again).isMade, true)
-  t.equal((await program.call('GET', '/audit')).body.count, 1)
-})
-
-t.test(
-  'a session of ten calls: reading passes, three are held, and the record tells it',
-  { buffered: true },
-  async (t) => {
-    const program = await start(t, { flags: preset })
-    const env = { HOLDPOINT_URL: urlOf(program) }
-    const host = claudeCode('block')
-    const session = 'a-session'
-    /** What the hook before and, where the call is made, the one after it say. */
-    async function act(
-      tool: string,
-      input: Record<string, unknown>,
-      number: number,
-      hasFailed = false,
-    ): Promise<boolean> {
-      const call = { tool, input, session, id: `toolu_${number}` }
-      const { isMade } = host.rule(await runHook(t, host, host.before(call), { env }))
-      if (isMade) {
-        const told = await runHook(t, host, host.after(call, hasFailed), { env })
-        t.match(told, { code: 0, stdout: '', stderr: '' })
-      }
-      return isMade
-    }
-    async function decide(verdict: 'approve' | 'deny', body: object): Promise<string> {
-      await until(async () => (await pendingOf(program)).length === 1)
-      const [{ id, description }] = await pendingOf(program)
-      t.equal((await program.call('POST', `/confirm/${id}/${verdict}`, body)).status, 200)
-      return description
-    }
-    const made: boolean[] = []
-    const reads: [tool: string, input: Record<string, unknown>][] = [
-      ['Read', { file_path: '/home/ann/shop/README.md' }],
-      ['Glob', { pattern: 'src/**' }],
-      ['Grep', { pattern: 'password', path: 'src' }],
-      ['Read', { file_path: '/home/ann/shop/src/pay.ts' }],
-    ]
-    for (const [tool, input] of reads) made.push(await act(tool, input, made.length))
-    t.same(await pendingOf(program), [], 'nobody is asked about reading')
-
-    const push = act('Bash', { command: 'git push --force', description: 'Publish' }, made.length)
-    t.match(await decide('approve', { approver: 'alice' }), 'Run in the shell: git push --force')
-    made.push(await push)
-    made.push(await act('Read', { file_path: '/home/ann/shop/src/pay.ts' }, made.length))
-    const remove = act('Bash', { command: 'git status; rm -rf ~' }, made.length)
-    await decide('deny', { denier: 'bob', reason: 'that is my home' })
-    made.push(await remove)
-    made.push(await act('Grep', { pattern: 'TODO' }, made.length))
-    const write = act('Write', { file_path: '/home/ann/.bashrc', content: 'alias ls=rm\n' }, made.length, true)
-    t.match(await decide('approve', { approver: 'alice' }), 'Write the file: /home/ann/.bashrc')
-    made.push(await write)
-    made.push(await act('TodoWrite', { todos: [] }, made.length))
-    t.same(made, [true, true, true, true, true, true, false, true, true, true])
-
-    const { entries } = (await program.call('GET', `/audit?session_key=${session}`)).body
-    const told = entries.map(({ action, status, resolved_by: by, reason, execution }: any) =>
-      [action, status, by, execution ?? reason].join(' | '),
-    )
-    const passed = (tool: string) => `tool:${tool} | auto_approved | rule:reading in Claude Code | succeeded`
-    t.same(told.toReversed(), [
-      passed('Read'),
-      passed('Glob'),
-      passed('Grep'),
-      passed('Read'),
-      'tool:Bash | approved | alice | succeeded',
-      passed('Read'),
-      'tool:Bash | denied | bob | that is my home',
-      passed('Grep'),
-      'tool:Write | approved | alice | failed',
-      passed('TodoWrite'),
-    ])
-    t.same(entries[1].details, {
-      tool_input: { file_path: '/home/ann/.bashrc', content: 'alias ls=rm\n' },
-      cwd: '/home/ann/shop',
-    })
-    const events = (await program.events()) as { type: string; confirmation_id: string }[]
-    const typesOf = (id: string) => events.filter(({ confirmation_id: of }) => of === id).map(({ type }) => type)
-    t.same(
-      typesOf(entries[1].id).filter((type) => type !== 'notified'),
-      ['submitted', 'approved', 'claimed', 'reported'],
-    )
-    t.same(
-      typesOf(entries[0].id),
-      ['submitted', 'auto_approved', 'claimed', 'reported'],
-      'nobody is told of what passes',
-    )
-  },
-)
