@@ -1,0 +1,66 @@
+// Any client of MCP that reads `.mcp.json` in a project. A model may leave a tool alone, so this asks and cannot close.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type Access, type Host, type Inspection, isObject, type Scope } from './host.js'
+import { put, readJson, remove } from './json-text.js'
+
+const notClosed =
+  'An MCP server is not closed: a model may act without calling its tools. A hook in the host is what stops a call.'
+const name = 'holdpoint'
+
+export const mcp: Host = {
+  name: 'mcp',
+  title: 'MCP',
+  scopes: ['project'],
+  open: notClosed,
+  settings: ({ machine, project }) => join(project ?? machine.cwd, '.mcp.json'),
+  show(scope, access) {
+    const data = { mcpServers: { [name]: wanted(scope, access) } }
+    return { text: JSON.stringify(data, null, 2), data }
+  },
+  merge(text, scope, access) {
+    const server = wanted(scope, access)
+    return isDeepStrictEqual(standing(text), server) ? text : put(text, ['mcpServers', name], server)
+  },
+  remove: (text) => (isOurs(standing(text)) ? remove(text, ['mcpServers', name]) : text),
+  installedKey(text) {
+    const server = standing(text)
+    return isOurs(server) ? (server.args[server.args.indexOf('--key-file') + 1] ?? null) : null
+  },
+  next: () => ['Begin the session anew, and let it use the server once it asks.'],
+  inspect,
+}
+
+interface Server {
+  command: string
+  args: string[]
+}
+
+function wanted({ machine }: Scope, { url, keyFile }: Access): Server {
+  const [command = '', ...before] = machine.program
+  return { command, args: [...before, 'mcp', '--url', url, '--key-file', keyFile] }
+}
+
+function standing(text: string): unknown {
+  const settings = readJson(text)
+  const servers = isObject(settings) ? settings.mcpServers : undefined
+  return isObject(servers) ? servers[name] : undefined
+}
+
+function isOurs(server: unknown): server is Server {
+  if (!isObject(server) || !Array.isArray(server.args)) return false
+  return server.args.includes('mcp') && server.args.includes('--key-file')
+}
+
+function inspect(scope: Scope): Inspection {
+  const file = mcp.settings(scope)
+  if (!existsSync(file)) return { files: [], hooks: [], problems: [notClosed], notes: [] }
+  const problems = [notClosed]
+  try {
+    if (!isOurs(standing(readFileSync(file, 'utf8')))) problems.push(`${file} has no server ${name}.`)
+  } catch {
+    problems.push(`${file} is no JSON.`)
+  }
+  return { files: [file], hooks: [], problems, notes: [] }
+}
