@@ -1,7 +1,6 @@
 // Which code carries out which command beside serving.
-import { ConfigProblems, type PlainCommand } from '../command.js'
+import { ConfigProblems, type PlainCommand, type Remote } from '../command.js'
 import type { Config } from '../config/schemas.js'
-import type { Remote } from '../invocation.js'
 import { createPolicy } from '../policy/policy.js'
 import { rulesJsonSchema } from '../policy/schema.js'
 import { type NameCommand, plainCommand } from '../program.js'
