@@ -1,6 +1,6 @@
 // The key that a host's hook asks with: made for one host on one machine, found again by its name, revoked with it. And the
 // operator's, where it would be the first key of all.
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { mayBeOpen } from '../../access/open-mode.js'
 import { problemWithName } from '../../access/person.js'
@@ -35,7 +35,12 @@ export function keyFileOf(machine: Machine, name: string): string {
 }
 
 /** Makes it, or finds the one that was made before: whatever broke off is completed. */
-export async function ensureKey(context: Context, machine: Machine, name: string, project: string | null): Promise<AgentKey> {
+export async function ensureKey(
+  context: Context,
+  machine: Machine,
+  name: string,
+  project: string | null,
+): Promise<AgentKey> {
   const folder = prepareFolder(machine, project)
   const file = join(folder, name)
   let found: AgentKey | undefined
@@ -44,7 +49,7 @@ export async function ensureKey(context: Context, machine: Machine, name: string
     context.output,
     async (call) => {
       const listed = await list(call)
-      const standing = standingKey(file, listed, name)
+      const standing = standingKey(file, listed, name, 'agent')
       if (standing !== null) {
         found = { name, id: standing, file, isNew: false, operator: null }
       } else {
@@ -62,7 +67,11 @@ export async function ensureKey(context: Context, machine: Machine, name: string
 }
 
 /** Revokes every key of this name and removes its file. Answers the ids of those that were good. */
-export async function endKey({ config, output }: Context, machine: Machine, name: string): Promise<{ revoked: string[]; hadFile: boolean }> {
+export async function endKey(
+  { config, output }: Context,
+  machine: Machine,
+  name: string,
+): Promise<{ revoked: string[]; hadFile: boolean }> {
   const file = keyFileOf(machine, name)
   const revoked: string[] = []
   const hadFile = existsSync(file)
@@ -87,24 +96,30 @@ export async function endKey({ config, output }: Context, machine: Machine, name
 // -- one key -------------------------------------------------------------------------------------------------------------
 
 /** The id of the one in the file, if it is still good. What is in its place otherwise is refused, or goes. */
-function standingKey(file: string, listed: ListedKey[], name: string): string | null {
+function standingKey(file: string, listed: ListedKey[], name: string, role: string): string | null {
   if (!existsSync(file)) return null
   const read = readKeyFile(file)
-  if ('problem' in read) throw new CommandRefused(`${file}, where the key is kept, ${read.problem}. Remove it and try again.`)
+  if ('problem' in read)
+    throw new CommandRefused(`${file}, where the key is kept, ${read.problem}. Remove it and try again.`)
   const key = listed.find(({ id }) => id === read.id)
-  if (key?.state === 'live' && key.role === 'agent' && key.name === name) return key.id
+  if (key?.state === 'live' && key.role === role && key.name === name) return key.id
   rmSync(file, { force: true })
   return null
 }
 
-async function makeKey(call: Call, name: string, role: 'agent' | 'operator', file: string): Promise<{ id: string; isNew: boolean }> {
-  const made = await call<MadeKey>('POST', '/keys', { name, role })
-  const isNew = await place(call, file, made)
-  if (isNew) return { id: made.id, isNew }
-  // Another was faster, and what it placed stands.
-  const other = readKeyFile(file)
-  if ('problem' in other) throw new CommandRefused(`${file}, where the key is kept, ${other.problem}. Remove it and try again.`)
-  return { id: other.id, isNew }
+async function makeKey(
+  call: Call,
+  name: string,
+  role: 'agent' | 'operator',
+  file: string,
+): Promise<{ id: string; isNew: boolean }> {
+  for (;;) {
+    const made = await call<MadeKey>('POST', '/keys', { name, role })
+    if (await place(call, file, made)) return { id: made.id, isNew: true }
+    // Another was faster, and what it placed stands; unless that is of another database.
+    const standing = standingKey(file, await list(call), name, role)
+    if (standing !== null) return { id: standing, isNew: false }
+  }
 }
 
 /** What cannot be kept is revoked: nobody has it. */
@@ -140,10 +155,16 @@ function removeLeftovers(file: string): void {
 
 // -- the first key -------------------------------------------------------------------------------------------------------
 
-async function beginWithKeys(context: Context, machine: Machine, call: Call, folder: string): Promise<AgentKey['operator']> {
+async function beginWithKeys(
+  context: Context,
+  machine: Machine,
+  call: Call,
+  folder: string,
+): Promise<AgentKey['operator']> {
   const { config, output, given, nameCommand } = context
   const name = operatorName(machine)
-  const file = join(folder, name)
+  // The same person has other keys for other databases.
+  const file = join(folder, `${name}-${sha256(realpathSync(config.dbPath)).slice(0, 6)}`)
   output.tell(
     mayBeOpen(config)
       ? 'This makes the first key, which ends open mode, at once and for good: so far everyone on this machine may ask and decide without a key; from now on every request needs one.'
@@ -151,12 +172,16 @@ async function beginWithKeys(context: Context, machine: Machine, call: Call, fol
   )
   output.tell(`A key for you, ${visibleLine(name)}, as operator is made with it, so that you can decide.`)
   if (given.options.yes !== true) {
-    if (output.ask === undefined) throw new CommandRefused('Where nobody can be asked, say --yes if that is meant. Nothing is changed.')
+    if (output.ask === undefined)
+      throw new CommandRefused('Where nobody can be asked, say --yes if that is meant. Nothing is changed.')
     const answer = await output.ask('Make the first key? [y/N] ')
-    if (answer === null || !/^y(es)?$/i.test(answer.trim())) throw new CommandRefused('No key is made, and nothing is changed.')
+    if (answer === null || !/^y(es)?$/i.test(answer.trim()))
+      throw new CommandRefused('No key is made, and nothing is changed.')
   }
   const { id } = await makeKey(call, name, 'operator', file)
-  output.tell(`Your key ${id} is in ${file}, for this user alone. To sign in to the pages: ${nameCommand(`signin ${name}`)}`)
+  output.tell(
+    `Your key ${id} is in ${file}, for this user alone. To sign in to the pages: ${nameCommand(`signin ${name}`)}`,
+  )
   return { name, id, file }
 }
 

@@ -16,7 +16,10 @@ export interface Checked {
   closed: boolean
   /** The files that were looked at. */
   settings: string[]
+  /** What opens it. */
   problems: string[]
+  /** What keeps it from saying yes to anything. */
+  faults: string[]
   notes: string[]
   /** What became of each made-up call. */
   tried: { settings: string; closed: boolean; because: string }[]
@@ -25,43 +28,63 @@ export interface Checked {
 /** A hook that is away tries again for three seconds; this is for slow machines. */
 const patienceMs = 30_000
 
-export async function check(host: Host, scope: Scope): Promise<Checked> {
+export async function check(host: Host, scope: Scope, call: string): Promise<Checked> {
+  const { machine } = scope
   const { files, hooks, problems, notes } = host.inspect(scope)
-  const checked: Checked = { host: host.name, closed: false, settings: files, problems: [...problems], notes, tried: [] }
+  const tried: Checked['tried'] = []
+  const faults: string[] = []
   if (hooks.length === 0 && host.open === null) {
-    const where = files.length === 0 ? `there are no settings (${host.settings(scope)})` : `it is not in ${files.join(', ')}`
-    checked.problems.push(`There is no hook of Holdpoint: ${where}. To put it in: holdpoint install ${host.name}`)
+    const where =
+      files.length === 0 ? `there are no settings (${host.settings(scope)})` : `it is not in ${files.join(', ')}`
+    problems.push(`There is no hook of Holdpoint: ${where}. To put it in: ${call}`)
   }
   for (const hook of hooks) {
-    const tried = hook.attempt === null ? null : await attempt(hook.attempt, hook, scope.machine)
-    if (tried !== null) checked.tried.push({ settings: hook.file, closed: tried.isClosed, because: tried.because })
-    const found = [
-      ...hook.problems,
-      ...programProblems(hook),
-      ...(await accessProblems(hook)),
-      ...(tried === null || tried.isClosed ? [] : [`tried while the service was away, ${tried.because}`]),
-    ]
-    checked.problems.push(...found.map((problem) => `The hook in ${hook.file}: ${problem}.`))
+    const said = (problem: string) => `The hook in ${hook.file}: ${problem}.`
+    problems.push(...hook.problems.map(said))
+    if (hook.attempt !== null) {
+      const { isClosed, because } = await attempt(hook.attempt, hook, machine)
+      tried.push({ settings: hook.file, closed: isClosed, because })
+      if (!isClosed) problems.push(said(`tried while the service was away, ${because}`))
+    }
+    faults.push(...[...hook.faults, ...programFaults(hook), ...(await accessFaults(hook))].map(said))
   }
-  checked.closed = checked.problems.length === 0
-  return checked
+  const old = hooks.length === 0 ? null : ((await host.problemWithVersion?.(machine)) ?? null)
+  if (old !== null) problems.push(old)
+  if (host.open !== null) problems.unshift(host.open)
+  if (hooks.length > 1) notes.push(sayMany(hooks))
+  const closed = problems.length === 0
+  return { host: host.name, closed, settings: files, problems, faults, notes, tried }
 }
 
-export function checkText({ host, closed, settings, problems, notes, tried }: Checked, title: string): string {
+export function sayMany(hooks: Hook[]): string {
+  const files = [...new Set(hooks.map(({ file }) => file))].join(', ')
+  return `There are ${hooks.length} hooks of Holdpoint (${files}), so each call is asked about as often. One is enough.`
+}
+
+export function checkText(
+  { closed, settings, problems, faults, notes, tried }: Checked,
+  title: string,
+  call: string,
+): string {
+  const isFine = closed && faults.length === 0
   const lines = [
-    closed ? `${title} is closed.` : `${title} is NOT CLOSED.`,
-    ...problems.map((problem) => `  - ${visibleLine(problem)}`),
-    ...tried.map(({ settings: file, because }) => `Tried the hook in ${visibleLine(file)} while the service was away: ${because}.`),
-    ...settings.map((file) => `Looked at ${visibleLine(file)}.`),
-    ...notes.map(visibleLine),
-    ...(closed || problems.length === 0 ? [] : [`What can be set right in the settings: holdpoint install ${host}`]),
+    isFine
+      ? `${title} is closed.`
+      : closed
+        ? `${title} is closed, and no call gets through:`
+        : `${title} is NOT CLOSED:`,
+    ...[...problems, ...faults].map((problem) => `  - ${problem}`),
+    ...tried.map(({ settings: file, because }) => `Tried the hook in ${file} while the service was away: ${because}.`),
+    ...settings.map((file) => `Looked at ${file}.`),
+    ...notes,
+    ...(isFine ? [] : [`To put the settings right: ${call}`]),
   ]
-  return lines.join('\n')
+  return lines.map(visibleLine).join('\n')
 }
 
 // -- what it needs -------------------------------------------------------------------------------------------------------
 
-function programProblems({ attempt }: Hook): string[] {
+function programFaults({ attempt }: Hook): string[] {
   if (attempt === null) return []
   const words = typeof attempt.command === 'string' ? wordsOf(attempt.command) : attempt.command
   const [program, script] = words ?? []
@@ -80,7 +103,7 @@ function isExecutable(file: string): boolean {
 }
 
 /** Whether the service is there, and takes the key. */
-async function accessProblems({ keyFile, url }: Hook): Promise<string[]> {
+async function accessFaults({ keyFile, url }: Hook): Promise<string[]> {
   const read = keyFile === undefined ? null : readKeyFile(keyFile)
   if (read !== null && 'problem' in read) return [`its key file, ${keyFile!}, ${read.problem}`]
   if (url === undefined) return []
@@ -95,7 +118,8 @@ export async function problemWithService(url: string, key: string | null): Promi
     await http.call('GET', '/confirm', { query: { limit: 1 } })
     return null
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) return `the service at ${url} does not take its key: ${error.message}`
+    if (error instanceof Refused && error.status === 401)
+      return `the service at ${url} does not take its key: ${error.message}`
     if (error instanceof Refused || error instanceof Unreachable) {
       return `the service at ${url} is not reached (${error.message}), so every call is denied`
     }
@@ -137,7 +161,7 @@ function run(command: string | string[], input: string, env: Machine['env'], cwd
   const [file, ...words] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
   return new Promise((resolve) => {
     let [stdout, stderr, isTimedOut] = ['', '', false]
-    const child = spawn(file!, words, { env: env as NodeJS.ProcessEnv, cwd, detached: true, stdio: 'pipe' })
+    const child = spawn(file!, words, { env: env, cwd, detached: true, stdio: 'pipe' })
     const end = (code: number | null, error?: string) => {
       clearTimeout(timer)
       resolve({ code, isTimedOut, stdout, stderr, ...(error === undefined ? {} : { error }) })

@@ -1,8 +1,19 @@
 // Codex: command hooks in hooks.json. It runs the call where its hook dies, so these can ask, and cannot close.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { installedKeyOf, madeUpCall } from './claude-code.js'
-import { accessOf, type Ending, type Hook, type Host, hookCommand, type Inspection, isHook, isObject, type Judgement, type Scope } from './host.js'
+import { installedIn, madeUpCall } from './claude-code.js'
+import {
+  accessOf,
+  type Ending,
+  type Hook,
+  type Host,
+  hookCommand,
+  type Inspection,
+  isHook,
+  isObject,
+  type Judgement,
+  type Scope,
+} from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
@@ -11,22 +22,24 @@ import { leftOut } from './matcher.js'
 const callSeconds = 600
 const outcomeSeconds = 60
 
-const notClosed =
-  'Codex is not closed: it runs the call where its hook crashes, is killed or is late. What it may do all the same is for its sandbox.'
+const notClosed = 'Codex is not closed: it runs the call where its hook crashes, is killed or is late.'
 
 export const codex: Host = {
   name: 'codex',
   title: 'Codex',
   scopes: ['user', 'project'],
   open: notClosed,
-  settings: ({ machine, project }) => join(project === null ? userFolder(machine) : join(project, '.codex'), 'hooks.json'),
+  settings: ({ machine, project }) =>
+    join(project === null ? userFolder(machine) : join(project, '.codex'), 'hooks.json'),
   show(scope, access) {
-    const data = { hooks: Object.fromEntries(Object.entries(wanted(scope, access)).map(([event, group]) => [event, [group]])) }
+    const data = {
+      hooks: Object.fromEntries(Object.entries(wanted(scope, access)).map(([event, group]) => [event, [group]])),
+    }
     return { text: JSON.stringify(data, null, 2), data }
   },
   merge: (text, scope, access) => mergeHooks(text, 'codex', wanted(scope, access)),
   remove: (text) => removeHooks(text, 'codex'),
-  installedKey: (text) => installedKeyOf(text, 'codex'),
+  installed: (text) => installedIn(text, 'codex'),
   next: ({ project }) => [
     'Codex skips new hooks until they are trusted, without a word: start it, and trust them under /hooks.',
     ...(project === null ? [] : ['It reads hooks of a project only where the project is trusted, too.']),
@@ -47,8 +60,10 @@ function userFolder(machine: Machine): string {
 }
 
 function inspect({ machine, project }: Scope): Inspection {
-  const problems = [notClosed]
-  const files = [...new Set([userFolder(machine), join(project ?? machine.cwd, '.codex')])].map((folder) => join(folder, 'hooks.json'))
+  const problems: string[] = []
+  const files = [...new Set([userFolder(machine), join(project ?? machine.cwd, '.codex')])].map((folder) =>
+    join(folder, 'hooks.json'),
+  )
   const there = files.filter((file) => existsSync(file))
   const hooks = there.flatMap((file) => {
     try {
@@ -60,8 +75,14 @@ function inspect({ machine, project }: Scope): Inspection {
       return []
     }
   })
-  if (isOff(join(userFolder(machine), 'config.toml'))) problems.push('Hooks are turned off in config.toml: [features] hooks = false.')
-  return { files: there, hooks, problems, notes: ['Whether the hooks are trusted, Codex shows under /hooks; one that is not is skipped.'] }
+  if (isOff(join(userFolder(machine), 'config.toml')))
+    problems.push('Hooks are turned off in config.toml: [features] hooks = false.')
+  return {
+    files: there,
+    hooks,
+    problems,
+    notes: ['Whether the hooks are trusted, Codex shows under /hooks; one that is not is skipped.'],
+  }
 }
 
 function isOff(file: string): boolean {
@@ -72,17 +93,17 @@ function isOff(file: string): boolean {
 
 function readHook(file: string, { matcher, hook }: Standing, machine: Machine): Hook {
   const command = String(hook.command)
-  const { url, keyFile, seconds } = accessOf(command)
+  const { url, keyFile, seconds = callSeconds } = accessOf(command)
   const problems: string[] = []
   const missed = leftOut(matcher)
   if (missed !== null) problems.push(`its matcher leaves out tools (${missed}); make it "*"`)
   if (hook.async === true) problems.push('"async" is true, so calls do not wait for it')
-  if (hook.type !== 'command') problems.push(`its type is ${JSON.stringify(hook.type)}, and Codex has only command for this`)
+  if (hook.type !== 'command')
+    problems.push(`its type is ${JSON.stringify(hook.type)}, and Codex has only command for this`)
   const timeout = typeof hook.timeout === 'number' ? hook.timeout : callSeconds
-  if ((seconds ?? callSeconds) > timeout) {
-    problems.push(`it may take ${seconds ?? callSeconds} s (--timeout), and Codex waits ${timeout} s ("timeout")`)
-  }
-  return { file, attempt: { command, input: { ...madeUpCall(machine), turn_id: 'check', model: 'none' }, judge }, url, keyFile, problems }
+  if (seconds > timeout) problems.push(`it may take ${seconds} s (--timeout), and Codex waits ${timeout} s ("timeout")`)
+  const attempt = { command, input: { ...madeUpCall(machine), turn_id: 'check', model: 'none' }, judge }
+  return { file, attempt, url, keyFile, problems, faults: [] }
 }
 
 /** As Codex does: exit code 2 with words, or a denial with a reason; whatever else it is, the call runs. */
@@ -90,7 +111,8 @@ function judge({ error, isTimedOut, code, stdout, stderr }: Ending): Judgement {
   const open = (how: string): Judgement => ({ isClosed: false, because: `${how}, and Codex runs the call then` })
   if (error !== undefined) return open(`it cannot be started (${error})`)
   if (isTimedOut) return open('it gave no answer in time')
-  if (code === 2 && stderr.trim() !== '') return { isClosed: true, because: 'it ended with exit code 2, which blocks the call' }
+  if (code === 2 && stderr.trim() !== '')
+    return { isClosed: true, because: 'it ended with exit code 2, which blocks the call' }
   if (code !== 0) return open(`it ended with exit code ${code ?? 'none'}`)
   if (deniesWithReason(stdout)) return { isClosed: true, because: 'it answered deny' }
   return open('it did not deny')
@@ -100,7 +122,9 @@ function deniesWithReason(stdout: string): boolean {
   try {
     const said: unknown = JSON.parse(stdout)
     const specific = isObject(said) ? said.hookSpecificOutput : null
-    return isObject(specific) && specific.permissionDecision === 'deny' && String(specific.permissionDecisionReason ?? '').trim() !== ''
+    if (!isObject(specific) || specific.permissionDecision !== 'deny') return false
+    const { permissionDecisionReason: reason } = specific
+    return typeof reason === 'string' && reason.trim() !== ''
   } catch {
     return false
   }

@@ -29,16 +29,18 @@ export interface Host {
   open: string | null
   settings(scope: Scope): string
   /** As much of the settings as is ours, for people to put in by hand. */
-  show(scope: Scope, access: Access): { text: string; data: unknown }
+  show(scope: Scope, access: Access): { text: string; data: unknown; hint?: string }
   /** The settings with ours in them; the same text where they are. */
   merge(text: string, scope: Scope, access: Access): string
   /** Without what `merge` has put in, whatever was changed beside it since. */
   remove(text: string): string
-  /** With which key file ours was put in, or null. */
-  installedKey(text: string): string | null
+  /** With what ours was put in, or null. */
+  installed(text: string): Access | null
   /** What is left to do for whoever installs it. */
   next(scope: Scope): string[]
   inspect(scope: Scope): Inspection
+  /** Why the host's version does not do what its settings say; null where it does, or where that is not known. */
+  problemWithVersion?(machine: Machine): Promise<string | null>
 }
 
 /** What the host's own settings say. */
@@ -59,6 +61,8 @@ export interface Hook {
   keyFile: string | undefined
   /** What makes it less than closed. */
   problems: string[]
+  /** What keeps it from saying yes to anything. */
+  faults: string[]
 }
 
 export interface Attempt {
@@ -99,19 +103,29 @@ export function isInstalled(command: unknown, host: HostName): boolean {
   return words[0]!.startsWith('/') && flags.join(' ') === '--url --key-file --timeout'
 }
 
-/** Whether it is one of Holdpoint's, however it is called. */
-export function isHook(command: unknown, host: HostName): command is string {
-  return typeof command === 'string' && (isInstalled(command, host) || new RegExp(`holdpoint\\b.*\\bhook\\s+${host}\\b`, 's').test(command))
+/** Of a command that installing has written. */
+export function wholeAccess(command: unknown): Access | null {
+  const { url, keyFile } = accessOf(String(command))
+  return url === undefined || keyFile === undefined ? null : { url, keyFile }
 }
 
-/** What stands in a command that is tried. */
-export function accessOf(command: string): { url: string | undefined; keyFile: string | undefined; seconds: number | undefined } {
+/** Whether it is one of Holdpoint's, however it is called. */
+export function isHook(command: unknown, host: HostName): command is string {
+  return (
+    typeof command === 'string' &&
+    (isInstalled(command, host) || new RegExp(`holdpoint\\b.*\\bhook\\s+${host}\\b`, 's').test(command))
+  )
+}
+
+/** What stands in a command. */
+export function accessOf(command: string): Partial<Access> & { seconds?: number } {
   const words = wordsOf(command) ?? []
   const seconds = Number(valueOf(words, 'timeout'))
+  const [url, keyFile] = [valueOf(words, 'url'), valueOf(words, 'key-file')]
   return {
-    url: valueOf(words, 'url'),
-    keyFile: valueOf(words, 'key-file'),
-    seconds: Number.isFinite(seconds) ? seconds : undefined,
+    ...(url === undefined ? {} : { url }),
+    ...(keyFile === undefined ? {} : { keyFile }),
+    ...(Number.isFinite(seconds) ? { seconds } : {}),
   }
 }
 

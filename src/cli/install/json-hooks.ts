@@ -35,9 +35,13 @@ export function removeHooks(text: string, host: HostName): string {
 export function listHooks(settings: unknown): Standing[] {
   const hooks = isObject(settings) && isObject(settings.hooks) ? settings.hooks : {}
   return Object.entries(hooks).flatMap(([event, groups]) =>
-    (Array.isArray(groups) ? groups : []).filter(isObject).flatMap((group) =>
-      (Array.isArray(group.hooks) ? group.hooks : []).filter(isObject).map((hook) => ({ event, matcher: group.matcher, hook })),
-    ),
+    (Array.isArray(groups) ? groups : [])
+      .filter(isObject)
+      .flatMap((group) =>
+        (Array.isArray(group.hooks) ? group.hooks : [])
+          .filter(isObject)
+          .map((hook) => ({ event, matcher: group.matcher, hook })),
+      ),
   )
 }
 
@@ -50,7 +54,8 @@ function removeFrom(text: string, host: HostName, event: string): string {
     const isAll = hooks.every(({ command }) => isInstalled(command, host))
     if (isAll) return remove(left, ['hooks', event, index])
     return hooks.reduceRight(
-      (rest, { command }, at) => (isInstalled(command, host) ? remove(rest, ['hooks', event, index, 'hooks', at]) : rest),
+      (rest, { command }, at) =>
+        isInstalled(command, host) ? remove(rest, ['hooks', event, index, 'hooks', at]) : rest,
       left,
     )
   }, text)

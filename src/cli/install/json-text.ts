@@ -36,7 +36,9 @@ export function readJson(text: string): unknown {
     return JSON.parse(bare)
   } catch (error) {
     const comments = /^\s*(\/\/|\/\*)/m.test(bare) ? ' Comments are no JSON.' : ''
-    throw new UnfitText(`is no JSON (${(error as Error).message}).${comments}`)
+    // Without what stands there, which may be a secret.
+    const why = (error as Error).message.replace(/,? (\.\.\.)?"[^]*"(\.\.\.)? is not valid JSON/, '')
+    throw new UnfitText(`is no JSON (${why}).${comments}`)
   }
 }
 
@@ -91,7 +93,9 @@ function wrap(path: Path, value: unknown): unknown {
 
 function sayUnfit(path: Path, step: string | number): UnfitText {
   const place = path.length === 0 ? 'what it holds' : path.join('.')
-  return new UnfitText(`is not as the host expects it: ${place} must be ${typeof step === 'number' ? 'a list' : 'an object'}.`)
+  return new UnfitText(
+    `is not as the host expects it: ${place} must be ${typeof step === 'number' ? 'a list' : 'an object'}.`,
+  )
 }
 
 // -- writing -------------------------------------------------------------------------------------------------------------
@@ -106,7 +110,11 @@ function insert(source: string, node: JsonNode, step: string | number, value: un
     if (isOneLine) return replace(source, node, [open(node), name, JSON.stringify(value), close(node)].join(''))
     const outer = indentAt(source, node.start)
     const inner = outer + unitOf(source)
-    return replace(source, node, `${open(node)}${eol}${inner}${name}${write(source, value, inner)}${eol}${outer}${close(node)}`)
+    return replace(
+      source,
+      node,
+      `${open(node)}${eol}${inner}${name}${write(source, value, inner)}${eol}${outer}${close(node)}`,
+    )
   }
   const isInline = !source.slice(node.start, entries[0]!.start).includes('\n')
   const inner = indentAt(source, entries[0]!.start)

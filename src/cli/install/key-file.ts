@@ -29,7 +29,8 @@ export function problemWithPlace(file: string, project: string | null): string |
   const place = realPlace(resolve(file))
   if (project !== null && isWithin(realPlace(project), place)) return 'is inside the project, where agents work'
   for (let folder = dirname(place); ; folder = dirname(folder)) {
-    if (existsSync(join(folder, '.git'))) return `is in a git checkout (${folder}), where it would be committed some day`
+    if (existsSync(join(folder, '.git')))
+      return `is in a git checkout (${folder}), where it would be committed some day`
     if (folder === dirname(folder)) return null
   }
 }
@@ -42,7 +43,9 @@ export function readKeyFile(file: string): { id: string; text: string } | { prob
     if (!stats.isFile()) return { problem: 'is no plain file' }
     if (process.getuid !== undefined && stats.uid !== process.getuid()) return { problem: 'belongs to another user' }
     if ((stats.mode & 0o077) !== 0) {
-      return { problem: `can be read or changed by other users (mode ${(stats.mode & 0o777).toString(8)}); make it 600` }
+      return {
+        problem: `can be read or changed by other users (mode ${(stats.mode & 0o777).toString(8)}); make it 600`,
+      }
     }
     if (stats.size > 1000) return { problem: 'has more in it than a key' }
     const text = readFileSync(file, 'utf8').trim()
@@ -98,7 +101,9 @@ export function placeKey(file: string, key: string): boolean {
 /** As far as it is there, without links. */
 function realPlace(path: string): string {
   if (existsSync(path)) return realpathSync(path)
-  return path === dirname(path) ? path : join(realPlace(dirname(path)), path.slice(dirname(path).length).replace(/^\/+/, ''))
+  return path === dirname(path)
+    ? path
+    : join(realPlace(dirname(path)), path.slice(dirname(path).length).replace(/^\/+/, ''))
 }
 
 function isWithin(folder: string, path: string): boolean {

@@ -2,7 +2,17 @@
 // else is a regular expression that may fit anywhere.
 
 /** One of each kind there is, and one that nobody has yet. */
-const examples = ['Bash', 'Write', 'Edit', 'Read', 'WebFetch', 'Task', 'apply_patch', 'mcp__github__create_issue', 'ToolOfTomorrow']
+const examples = [
+  'Bash',
+  'Write',
+  'Edit',
+  'Read',
+  'WebFetch',
+  'Task',
+  'apply_patch',
+  'mcp__github__create_issue',
+  'ToolOfTomorrow',
+]
 
 /** Null: it leaves out none. */
 export function leftOut(matcher: unknown): string | null {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Access, type Host, type Inspection, isObject, type Scope } from './host.js'
 import { put, readJson, remove } from './json-text.js'
+import { shellText, valueOf } from './words.js'
 
 const notClosed =
   'An MCP server is not closed: a model may act without calling its tools. A hook in the host is what stops a call.'
@@ -16,17 +17,21 @@ export const mcp: Host = {
   open: notClosed,
   settings: ({ machine, project }) => join(project ?? machine.cwd, '.mcp.json'),
   show(scope, access) {
-    const data = { mcpServers: { [name]: wanted(scope, access) } }
-    return { text: JSON.stringify(data, null, 2), data }
+    const server = wanted(scope, access)
+    const data = { mcpServers: { [name]: server } }
+    const line = shellText(['claude', 'mcp', 'add-json', '--scope', 'user', name, JSON.stringify(server)])
+    return { text: JSON.stringify(data, null, 2), data, hint: `For every project of Claude Code: ${line}` }
   },
   merge(text, scope, access) {
     const server = wanted(scope, access)
     return isDeepStrictEqual(standing(text), server) ? text : put(text, ['mcpServers', name], server)
   },
   remove: (text) => (isOurs(standing(text)) ? remove(text, ['mcpServers', name]) : text),
-  installedKey(text) {
+  installed(text) {
     const server = standing(text)
-    return isOurs(server) ? (server.args[server.args.indexOf('--key-file') + 1] ?? null) : null
+    if (!isOurs(server)) return null
+    const [url, keyFile] = [valueOf(server.args, 'url'), valueOf(server.args, 'key-file')]
+    return url === undefined || keyFile === undefined ? null : { url, keyFile }
   },
   next: () => ['Begin the session anew, and let it use the server once it asks.'],
   inspect,
@@ -55,8 +60,8 @@ function isOurs(server: unknown): server is Server {
 
 function inspect(scope: Scope): Inspection {
   const file = mcp.settings(scope)
-  if (!existsSync(file)) return { files: [], hooks: [], problems: [notClosed], notes: [] }
-  const problems = [notClosed]
+  if (!existsSync(file)) return { files: [], hooks: [], problems: [], notes: [] }
+  const problems: string[] = []
   try {
     if (!isOurs(standing(readFileSync(file, 'utf8')))) problems.push(`${file} has no server ${name}.`)
   } catch {

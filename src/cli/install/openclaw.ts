@@ -2,7 +2,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Access, type Attempt, type Ending, type Hook, type Host, type Inspection, isObject, type Judgement, type Scope } from './host.js'
+import {
+  type Access,
+  type Attempt,
+  type Ending,
+  type Hook,
+  type Host,
+  type Inspection,
+  isObject,
+  type Judgement,
+  type Scope,
+} from './host.js'
 import { end, put, readJson, remove, UnfitText } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
 
@@ -35,9 +45,10 @@ export const openclaw: Host = {
     }
     return left
   },
-  installedKey(text) {
+  installed(text) {
     const config = standingEntry(text)?.config
-    return isObject(config) && typeof config.keyFile === 'string' ? config.keyFile : null
+    if (!isObject(config) || typeof config.keyFile !== 'string' || typeof config.url !== 'string') return null
+    return { url: config.url, keyFile: config.keyFile }
   },
   next: ({ machine }) => [
     `The plugin is loaded from ${folderIn(machine)}: it must stay there. Where OpenClaw does not reload by itself: openclaw gateway restart`,
@@ -63,7 +74,8 @@ function entryOf({ url, keyFile }: Access) {
 function merge(text: string, { machine }: Scope, { url, keyFile }: Access): string {
   const { enabled, deny, allow, load } = pluginsOf(text)
   if (enabled === false) throw new UnfitText('has plugins.enabled: false, so no plugin is loaded. Change that first.')
-  if (listOf(deny).includes(id)) throw new UnfitText(`names ${id} in plugins.deny, which wins over all else. Take it out first.`)
+  if (listOf(deny).includes(id))
+    throw new UnfitText(`names ${id} in plugins.deny, which wins over all else. Take it out first.`)
   const folder = folderIn(machine)
   const paths = listOf(isObject(load) ? load.paths : undefined)
   let merged = text
@@ -92,7 +104,9 @@ function pluginsOf(text: string): Record<string, unknown> {
     settings = readJson(text)
   } catch (error) {
     if (!(error instanceof UnfitText)) throw error
-    throw new UnfitText(`${error.message} OpenClaw also reads JSON5, which is not changed here: put in what --print shows.`)
+    throw new UnfitText(
+      `${error.message} OpenClaw also reads JSON5, which is not changed here: put in what --print shows.`,
+    )
   }
   return isObject(settings) && isObject(settings.plugins) ? settings.plugins : {}
 }
@@ -136,25 +150,37 @@ function inspect({ machine }: Scope): Inspection {
   return { files: [file], hooks: [readHook(file, plugins, entry, machine)], problems: [], notes }
 }
 
-function readHook(file: string, plugins: Record<string, unknown>, entry: Record<string, unknown>, machine: Machine): Hook {
+function readHook(
+  file: string,
+  plugins: Record<string, unknown>,
+  entry: Record<string, unknown>,
+  machine: Machine,
+): Hook {
   const problems: string[] = []
+  const faults: string[] = []
   if (plugins.enabled === false) problems.push('plugins.enabled is false, so no plugin is loaded')
   if (listOf(plugins.deny).includes(id)) problems.push(`plugins.deny names ${id}, so it is not loaded`)
-  if (Array.isArray(plugins.allow) && !plugins.allow.includes(id)) problems.push(`plugins.allow does not name ${id}, so it is not loaded`)
+  if (Array.isArray(plugins.allow) && !plugins.allow.includes(id))
+    problems.push(`plugins.allow does not name ${id}, so it is not loaded`)
   if (entry.enabled !== true) problems.push('it is not enabled')
-  const budget = at(entry, ['hooks', 'timeouts', 'before_tool_call']) ?? at(entry, ['hooks', 'timeoutMs']) ?? usualBudgetMs
-  if (typeof budget !== 'number' || budget > budgetMs) problems.push(`its time, ${JSON.stringify(budget)}, is not one that OpenClaw takes: ${budgetMs} ms at most`)
-  else if (budget < budgetMs) problems.push(`OpenClaw waits only ${budget} ms for it: set hooks.timeouts.before_tool_call to ${budgetMs}`)
+  const budget =
+    at(entry, ['hooks', 'timeouts', 'before_tool_call']) ?? at(entry, ['hooks', 'timeoutMs']) ?? usualBudgetMs
+  if (typeof budget !== 'number' || budget > budgetMs) {
+    problems.push(`its time is ${JSON.stringify(budget)}, and OpenClaw takes ${budgetMs} ms at most`)
+  } else if (budget < budgetMs) {
+    faults.push(`OpenClaw waits only ${budget} ms for it: set hooks.timeouts.before_tool_call to ${budgetMs}`)
+  }
   const folder = listOf(at(plugins, ['load', 'paths'])).find(isOurs) as string | undefined
   if (folder === undefined) problems.push('no folder of plugins.load.paths is that of the plugin')
-  else if (!existsSync(join(folder, 'openclaw.plugin.json'))) problems.push(`the plugin's folder, ${folder}, is not there`)
+  else if (!existsSync(join(folder, 'openclaw.plugin.json')))
+    problems.push(`the plugin's folder, ${folder}, is not there`)
   const { url, keyFile } = isObject(entry.config) ? entry.config : {}
   const access = {
     url: typeof url === 'string' ? url : undefined,
     keyFile: typeof keyFile === 'string' ? keyFile : undefined,
   }
   const attempt = folder === undefined ? null : attemptWith(folder, access, machine)
-  return { file, attempt, ...access, problems }
+  return { file, attempt, ...access, problems, faults }
 }
 
 /** The plugin, loaded as OpenClaw loads it, and asked about a call. */

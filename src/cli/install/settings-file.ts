@@ -43,15 +43,25 @@ export function readSettings(path: string, mode: number): SettingsFile {
       throw new CommandRefused(`${path} is a link that leads to nothing. Remove it, or put a file there.`)
     }
   })
-  const { size, mode: has, ...stats } = guarded(path, () => {
+  const {
+    size,
+    mode: has,
+    ...stats
+  } = guarded(path, () => {
     const one = statSync(real)
     return { size: one.size, mode: one.mode, isFile: one.isFile(), isFolder: one.isDirectory() }
   })
-  if (!stats.isFile) throw new CommandRefused(`${path} is ${stats.isFolder ? 'a folder' : 'no plain file'}, and settings are a file.`)
+  if (!stats.isFile)
+    throw new CommandRefused(`${path} is ${stats.isFolder ? 'a folder' : 'no plain file'}, and settings are a file.`)
   if (size > maxBytes) throw new CommandRefused(`${path} has ${size} bytes, and settings have ${maxBytes} at most.`)
   const bytes = guarded(path, () => readFileSync(real))
   try {
-    return { path, real, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), mode: has & 0o777 }
+    return {
+      path,
+      real,
+      text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+      mode: has & 0o777,
+    }
   } catch {
     throw new CommandRefused(`${path} is no text in UTF-8.`)
   }
@@ -62,21 +72,20 @@ export function backupOf({ real }: SettingsFile): string {
   return `${real}.before-holdpoint`
 }
 
-/** Answers where the backup is, or null where there was nothing to keep. What somebody else has changed meanwhile is refused. */
-export function writeSettings(file: SettingsFile, text: string): string | null {
+/** False, and nothing is written, where somebody else has changed it since it was read. */
+export function writeSettings(file: SettingsFile, text: string, keepsBackup: boolean): boolean {
   const { path, real, mode } = file
   guarded(path, () => makeFolder(dirname(real), mode))
   const now = readSettings(path, mode)
-  if (now.text !== file.text) throw new CommandRefused(`${path} was changed by somebody else just now. Nothing is written; try again.`)
+  if (now.text !== file.text) return false
   guarded(path, () => accessSync(dirname(real), constants.W_OK))
-  const backup = file.text === null ? null : backupOf(file)
-  if (backup !== null) guarded(path, () => replaceFile(backup, file.text!, mode))
+  if (keepsBackup) guarded(path, () => replaceFile(backupOf(file), file.text!, mode))
   guarded(path, () => replaceFile(real, text, mode))
-  return backup
+  return true
 }
 
-export function removeSettings({ path, real }: SettingsFile): void {
-  guarded(path, () => rmSync(real))
+export function removeFile(path: string): void {
+  guarded(path, () => rmSync(path, { force: true }))
 }
 
 /** For whoever may read the file that is put in it. */
@@ -121,7 +130,8 @@ function guarded<T>(path: string, use: () => T): T {
   } catch (error) {
     if (error instanceof CommandRefused) throw error
     const { code, message } = error as NodeJS.ErrnoException
-    const why = code === 'EACCES' || code === 'EPERM' ? 'this user may not' : code === 'ELOOP' ? 'its links go round' : message
+    const why =
+      code === 'EACCES' || code === 'EPERM' ? 'this user may not' : code === 'ELOOP' ? 'its links go round' : message
     throw new CommandRefused(`${path} cannot be read or written: ${why}. Nothing is changed.`)
   }
 }

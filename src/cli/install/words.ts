@@ -21,8 +21,10 @@ export function wordsOf(text: string): string[] | null {
 }
 
 function bare(word: string): string {
-  return word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/g, (_, single?: string, double?: string, escaped?: string) =>
-    single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? '',
+  return word.replace(
+    /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/g,
+    (_, single?: string, double?: string, escaped?: string) =>
+      single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? '',
   )
 }
 
