@@ -67,19 +67,15 @@ export function checkText(
   call: string,
 ): string {
   const isFine = closed && faults.length === 0
+  const headline = isFine ? 'closed.' : closed ? 'closed, and no call gets through:' : 'NOT CLOSED:'
   const lines = [
-    isFine
-      ? `${title} is closed.`
-      : closed
-        ? `${title} is closed, and no call gets through:`
-        : `${title} is NOT CLOSED:`,
-    ...[...problems, ...faults].map((problem) => `  - ${problem}`),
     ...tried.map(({ settings: file, because }) => `Tried the hook in ${file} while the service was away: ${because}.`),
     ...settings.map((file) => `Looked at ${file}.`),
     ...notes,
     ...(isFine ? [] : [`To put the settings right: ${call}`]),
   ]
-  return lines.map(visibleLine).join('\n')
+  const found = [...problems, ...faults].map((one) => `  - ${visibleLine(one)}`)
+  return [`${title} is ${headline}`, ...found, ...lines.map(visibleLine)].join('\n')
 }
 
 // -- what it needs -------------------------------------------------------------------------------------------------------

@@ -108,8 +108,9 @@ function inspect({ machine, project }: Scope): Inspection {
       .filter((one) => one.event === 'PreToolUse' && isOurs(one))
       .map((one) => readHook(file, one, machine)),
   )
-  const isOnlyManaged = hooks.length > 0 && hooks.every(({ file }) => managed.some((one) => one.file === file))
-  problems.push(...read.flatMap((one) => switchedOff(one, isOnlyManaged)), ...environmentProblems(machine, read))
+  // What administrators have put in runs whatever others say.
+  const isManaged = hooks.some(({ file }) => managed.some((one) => one.file === file))
+  problems.push(...read.flatMap((one) => switchedOff(one, isManaged)), ...environmentProblems(machine, read))
   const notes: string[] = []
   for (const event of ['PostToolUse', 'PostToolUseFailure']) {
     const isThere = read.some(({ settings }) => listHooks(settings).some((one) => one.event === event && isOurs(one)))
@@ -146,17 +147,17 @@ function readLeniently(file: string): Record<string, unknown> | null {
   }
 }
 
-function switchedOff({ file, isManaged, settings }: Read, isOnlyManaged: boolean): string[] {
+function switchedOff({ file, isManaged, settings }: Read, runsAnyway: boolean): string[] {
   const off: string[] = []
-  if (settings.disableAllHooks === true && (isManaged || !isOnlyManaged))
+  if (settings.disableAllHooks === true && (isManaged || !runsAnyway))
     off.push(`disableAllHooks is true in ${file}: no hook runs.`)
-  if (isManaged && settings.allowManagedHooksOnly === true && !isOnlyManaged) {
+  if (isManaged && settings.allowManagedHooksOnly === true && !runsAnyway) {
     off.push(
       `allowManagedHooksOnly is true in ${file}: only hooks of managed settings run, and ours is in none of them.`,
     )
   }
   const strict = settings.strictPluginOnlyCustomization
-  if (isManaged && !isOnlyManaged && (strict === true || (Array.isArray(strict) && strict.includes('hooks')))) {
+  if (isManaged && !runsAnyway && (strict === true || (Array.isArray(strict) && strict.includes('hooks')))) {
     off.push(`strictPluginOnlyCustomization in ${file} leaves out the hooks of settings.`)
   }
   return off
