@@ -510,6 +510,10 @@ export function isHook(given: GivenCommand): given is HookCommand {
 /** One that is carried out with right settings alone. The doctor is not: wrong ones belong into its report. */
 export type PlainCommand = GivenCommand & { name: Exclude<CommandName, 'doctor' | HookName> }
 
+export function isPlain(given: GivenCommand): given is PlainCommand {
+  return given.name !== 'doctor' && !isHook(given)
+}
+
 /** Which service is meant, and who asks, as the environment says. */
 export interface Remote {
   url: string | undefined

@@ -37,6 +37,7 @@ export interface Around {
   flags: ReadonlyMap<string, string>
   /** Milliseconds since the process began. */
   now: () => number
+  pause: (ms: number) => Promise<unknown>
 }
 
 /** With what a tool answered; more is not read. */
@@ -61,7 +62,7 @@ export async function runHook(given: HookCommand, flags: Around['flags'], env: A
   const host = hosts[hostOf(given)]
   try {
     if (host.opening !== undefined) write(1, host.opening)
-    say(await answerHook(given, { stdin: process.stdin, env, flags, now: () => performance.now() }))
+    say(await answerHook(given, { stdin: process.stdin, env, flags, now: () => performance.now(), pause: sleep }))
   } catch (error) {
     endHook(`The Holdpoint hook broke: ${(error as Error).message}.`)
   }
@@ -83,7 +84,7 @@ export async function answerHook(given: HookCommand, around: Around): Promise<[S
       ending.code = 0
       return [await tellOutcome(heard.body, host, given, around, deadline)]
     }
-    const verdict = await decide(heard.body, await openHttp(given, around), deadline, around.now)
+    const verdict = await decide(heard.body, await openHttp(given, around), deadline, around)
     if (!verdict.isAllowed) return deny(verdict.reason)
     return [host.allow({ ...verdict, reason: plain(verdict.reason) }), ...deny('The approval could not be told.')]
   } catch (error) {
@@ -167,8 +168,8 @@ async function readConfig(flags: Around['flags'], env: Around['env']): Promise<C
   return config as Config
 }
 
-async function decide(body: HookBody, http: Http, deadline: number, now: () => number): Promise<Verdict> {
-  const { status, body: answer } = await post(http, body, deadline, now)
+async function decide(body: HookBody, http: Http, deadline: number, around: Around): Promise<Verdict> {
+  const { status, body: answer } = await post(http, body, deadline, around)
   return readVerdict(status, answer)
 }
 
@@ -182,7 +183,7 @@ async function tellOutcome(
   if (body === null) return host.acknowledge
   try {
     const until = Math.min(deadline, around.now() + outcomeMs)
-    await post(await openHttp(given, around), body, until, around.now)
+    await post(await openHttp(given, around), body, until, around)
     return host.acknowledge
   } catch (error) {
     return { ...host.acknowledge, stderr: `${plain(`The outcome was not recorded: ${sayFailure(error)}`)}\n` }
@@ -193,7 +194,7 @@ async function tellOutcome(
  * Asks until there is an answer: a service that is away may be starting. Whoever asks again for the same call joins what waits,
  * so that nobody is asked twice.
  */
-async function post(http: Http, body: HookBody, deadline: number, now: () => number) {
+async function post(http: Http, body: HookBody, deadline: number, { now, pause }: Around) {
   if (Buffer.byteLength(JSON.stringify(body)) > maxSent) throw new TooLarge()
   for (let failures = 0; ;) {
     const began = now()
@@ -206,10 +207,10 @@ async function post(http: Http, body: HookBody, deadline: number, now: () => num
       if (!(error instanceof Unreachable) || !error.mayPass) throw error
       // It had been there.
       if (now() - began > 2000) failures = 0
-      const pause = pausesMs[failures]
+      const ms = pausesMs[failures]
       failures += 1
-      if (pause === undefined || now() + pause >= deadline) throw error
-      await sleep(pause)
+      if (ms === undefined || now() + ms >= deadline) throw error
+      await pause(ms)
     }
   }
 }

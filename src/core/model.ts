@@ -15,7 +15,7 @@ export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
-export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'system' | ChannelName
+export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'rule' | 'system' | ChannelName
 
 /** What an agent asks for. */
 export interface Submission {
@@ -262,6 +262,18 @@ export interface IdempotencyRecord {
   caller: Actor
   key: string
   fingerprint: string
+  confirmationId: string
+  at: number
+}
+
+/**
+ * Which confirmation was claimed for an act that its requester knows by a name of its own. Of several with one name it is the
+ * latest.
+ */
+export interface NamedAct {
+  requester: Actor
+  name: string
+  version: number
   confirmationId: string
   at: number
 }

@@ -6,8 +6,8 @@ import { type Asked, compute } from '../service/asked.js'
 import { Problem, toProblem } from './errors.js'
 import { toGrantRequest } from './grant-request.js'
 import { readJson } from './json-body.js'
-import { batchBody, grantBody, submitBody } from './requests.js'
-import { readItem, readKey, toAsked } from './submission.js'
+import { batchBody, grantBody, hookBody, submitBody } from './requests.js'
+import { readItem, readKey, toAsked, toTold } from './submission.js'
 
 /** A body as it came, and what its route makes of it. */
 export interface Unread {
@@ -39,6 +39,7 @@ const readings = {
       return one instanceof Problem ? say(one) : computed(one)
     })
   }),
+  hook: reading(hookBody, toTold),
   grant: reading(grantBody, (body, caller) => toGrantRequest(body, caller)),
 }
 export type Reads = keyof typeof readings

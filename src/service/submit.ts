@@ -123,8 +123,8 @@ export function createSubmit(deps: SubmitDeps) {
     const { submission, key, by } = asked
     const governing = policy().govern(submission.action, submission.details)
     const timeoutSeconds = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
-    const { terms, limits } = governing
-    return { terms, limits, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
+    const { terms, limits, passes } = governing
+    return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -155,7 +155,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
-    const { submission, by, terms, limits } = ruled
+    const { submission, by, terms, limits, passes } = ruled
     const { computed } = ruled.asked
     const now = clock.now()
     const share = shareOf(by)
@@ -166,7 +166,8 @@ export function createSubmit(deps: SubmitDeps) {
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const one: Candidate = { submission, by, terms, limits, held, asked, use, via, bytes }
+    const { isCall = false } = ruled.asked
+    const one: Candidate = { submission, by, terms, limits, passes, held, asked, use, isCall, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)

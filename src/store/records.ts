@@ -22,6 +22,7 @@ import {
   type Execution,
   type ExecutionState,
   type IdempotencyRecord,
+  type NamedAct,
   type Pending,
   type Refused,
   type Status,
@@ -321,6 +322,20 @@ export const idempotency = describe<IdempotencyRecord, Pick<IdempotencyRecord, '
   toRecord: (row) => ({ fingerprint: row.fingerprint, confirmationId: row.confirmation_id }),
 })
 
+/** Likewise. */
+export const namedActs = describe<NamedAct, Pick<NamedAct, 'version' | 'confirmationId'>>()({
+  name: 'named_acts',
+  key: ['requester', 'name'],
+  columns: {
+    requester: fixed((a) => idempotencyOwner(a.requester)),
+    name: fixed((a) => a.name),
+    version: changing((a) => a.version),
+    confirmation_id: changing((a) => a.confirmationId),
+    at: changing((a) => a.at),
+  },
+  toRecord: (row) => ({ version: row.version, confirmationId: row.confirmation_id }),
+})
+
 /** No verified name begins like one that was only given, so nobody can use up another's keys. */
 export function idempotencyOwner(caller: Actor): string {
   return isVerified(caller) ? textOf(caller) : `?${textOf(caller)}`
@@ -605,6 +620,7 @@ export const tables = {
   delivery: deliveries,
   grant: grants,
   idempotency,
+  named_act: namedActs,
   person: people,
   key: keys,
   link: links,

@@ -103,6 +103,9 @@ CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
 CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
 
+CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
+    WHERE status = 'approved' AND execution = 'unclaimed';
+
 CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
 
 CREATE TABLE "deliveries" (
@@ -269,6 +272,15 @@ CREATE TABLE links (
     created_at INTEGER NOT NULL,
     used_at INTEGER
   , recipient_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
+
+CREATE TABLE named_acts (
+    requester TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (requester, name)
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE "people" (
     name TEXT NOT NULL PRIMARY KEY,

@@ -94,6 +94,10 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     alike: read((requester: string, digest: string, description: string, now: number) =>
       first(sql.alike.get(requester, digest, description, now)),
     ),
+    unclaimedAlike: read((requester: string, digest: string, description: string, now: number) => {
+      const found = first(sql.unclaimedAlike.get(requester, digest, description, now))
+      return found?.status === 'approved' ? found : undefined
+    }),
     soonestDeadline: read((requester: string) => (sql.soonestDeadline.get(requester) as number | null) ?? undefined),
     pendingIn: read((share: string, sessionKey: string, limit: number) => {
       assertKnown(anyConfirmation)
@@ -181,6 +185,9 @@ function prepare(db: Database.Database) {
     alike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_alike
       WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ?
       ORDER BY arrival LIMIT 1`),
+    unclaimedAlike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_unclaimed_alike
+      WHERE status = 'approved' AND execution = 'unclaimed' AND requester = ? AND digest = ? AND description = ?
+        AND claim_by > ? ORDER BY arrival LIMIT 1`),
     soonestDeadline: db
       .prepare(
         `SELECT min(deadline) FROM (SELECT deadline FROM confirmations INDEXED BY confirmations_alike

@@ -698,4 +698,19 @@ export const migrations: readonly Migration[] = [
   -- What waits for a message of its own, by place and in turns. Nothing else costs anything here.
   CREATE INDEX deliveries_collected ON deliveries (channel, destination, share, next_at) WHERE state = 'collected';
   `,
+  `
+  -- An approval that nobody has claimed, by what was approved: for the same call again.
+  CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
+    WHERE status = 'approved' AND execution = 'unclaimed';
+
+  -- What was claimed for an act that its requester knows by a name of its own.
+  CREATE TABLE named_acts (
+    requester TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (requester, name)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

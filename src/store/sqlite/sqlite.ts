@@ -14,6 +14,7 @@ import {
   events,
   idempotency,
   idempotencyOwner,
+  namedActs,
   keys,
   keyUses,
   links,
@@ -403,6 +404,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
   const cursor = db.prepare('SELECT cursor FROM inbox WHERE channel = ?').pluck()
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   const sent = one(idempotency)
+  const act = one(namedActs)
   return {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
@@ -411,6 +413,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
     alarms: { get: async (id: string) => alarm(id) },
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
+    namedActs: { get: async (requester: Actor, name: string) => act(idempotencyOwner(requester), name) },
     people: readPeople(db),
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     listKeyUses: all<KeyUse>(keyUses),
@@ -454,6 +457,7 @@ function referenceTo(write: Write): Reference | null {
       return { kind: 'session', id: write.record.key, requester: write.record.requester }
     // Nobody remembers that one was not there, or was.
     case 'idempotency':
+    case 'named_act':
     case 'run':
     case 'run_back':
     case 'alarm':
