@@ -192,11 +192,18 @@ async function putIn(context: Context, host: Host, scope: Scope): Promise<void> 
   }
   if (problem !== null) output.tell(`So far ${visibleLine(problem)}.`)
   if (open !== null) output.tell(open)
-  if (isChanged) for (const line of host.next(scope)) output.tell(line)
+  if (isChanged) for (const line of [...host.next(scope), ...sayRules(host, machine)]) output.tell(line)
   const { hooks } = host.inspect(scope)
   if (hooks.length > 1) output.tell(visibleLine(sayMany(hooks)))
   output.tell(`To see whether it is closed: ${callFor(context, host, scope, '--check')}`)
   output.tell(`To take it back: ${callFor(context, host, scope, '--undo')}`)
+}
+
+/** Without rules for them, all calls are held, and there may be ten an hour. */
+function sayRules({ name }: Host, { folder }: Machine): string[] {
+  const preset = join(folder, 'presets/coding-agents.yaml')
+  if (name === 'mcp' || !existsSync(preset)) return []
+  return [`Which calls pass without asking is for the service's rules; to begin with: --policy ${quote(preset)}`]
 }
 
 /** As often as it takes: others may change it at the same time. */
