@@ -417,7 +417,7 @@ export const commands = {
   },
   install: {
     argument: 'HOST',
-    help: "put Holdpoint's hook into an agent's host: claude-code, codex, hermes, openclaw or mcp",
+    help: "put the hook into an agent's host: claude-code, codex, hermes, openclaw or mcp",
     options: {
       print: { takes: '', help: 'only show what belongs into its settings' },
       undo: { takes: '', help: 'take it out again, and revoke its key' },
@@ -489,7 +489,8 @@ export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
-  { names: ['doctor'], takes: '', help: 'say what is wrong' },
+  { names: ['install'], takes: 'HOST', help: "put the hook into an agent's host" },
+  { names: ['doctor', 'completion'], takes: '', help: 'say what is wrong; complete commands in a shell' },
 ]
 
 /** A command as it was given. */

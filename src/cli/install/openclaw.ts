@@ -171,13 +171,14 @@ function readHook(
     faults.push(`OpenClaw waits only ${budget} ms for it: set hooks.timeouts.before_tool_call to ${budgetMs}`)
   }
   const folder = listOf(at(plugins, ['load', 'paths'])).find(isOurs) as string | undefined
-  if (folder === undefined) problems.push('no folder of plugins.load.paths is that of the plugin')
+  if (folder === undefined)
+    problems.push('no folder of plugins.load.paths is that of the plugin, so it cannot be tried')
   else if (!existsSync(join(folder, 'openclaw.plugin.json')))
     problems.push(`the plugin's folder, ${folder}, is not there`)
   const { url, keyFile } = isObject(entry.config) ? entry.config : {}
   const access = {
     url: typeof url === 'string' ? url : undefined,
-    keyFile: typeof keyFile === 'string' ? keyFile : undefined,
+    keyFile: typeof keyFile === 'string' ? keyFile.replace(/^~(?=\/)/, machine.home) : undefined,
   }
   const attempt = folder === undefined ? null : attemptWith(folder, access, machine)
   return { file, attempt, ...access, problems, faults }

@@ -221,6 +221,34 @@ t.test('where it cannot close the host, it says so', async (t) => {
   t.notMatch((await install('claude-code')).stderr, /not closed/)
 })
 
+t.test('with --json each way answers one document, and no key is in it', async (t) => {
+  const { install, keys: listKeys, read } = await prepareInstaller(t)
+  const answers: unknown[] = []
+  for (const words of [['--print'], [], [], ['--check'], ['--undo'], ['--undo']]) {
+    const { stdout, stderr } = await install('claude-code', ...words, '--json')
+    t.notMatch(stdout + stderr, /hpk_/)
+    answers.push(JSON.parse(stdout))
+    if (answers.length === 2) t.match(read(`${keys}/${(await listKeys()).at(-1)!.name}`), /^hpk_/)
+  }
+  const file = /\/home\/\.claude\/settings\.json$/
+  t.match(answers, [
+    { host: 'claude-code', file, settings: { hooks: Object }, key_file: String, closed: true, why_open: null },
+    {
+      file,
+      changed: true,
+      backup: null,
+      key: { id: String, is_new: true },
+      operator: null,
+      closed: true,
+      problem: null,
+    },
+    { file, changed: false, backup: null, key: { is_new: false } },
+    { closed: true, problems: [], faults: [], tried: [{ closed: true }] },
+    { file, changed: true, key: { revoked: [String], file_removed: true }, key_file_kept: null },
+    { file, changed: false, key: { revoked: [], file_removed: false } },
+  ])
+})
+
 // -- keys ----------------------------------------------------------------------------------------------------------------
 
 t.test('the first key ends open mode: it is asked about, and whoever says yes gets a key to decide with', async (t) => {
