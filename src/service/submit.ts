@@ -11,7 +11,7 @@ import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
 import { schedule } from '../notify/steps.js'
 import type { Breaker, Governing } from '../policy/policy.js'
-import { timeoutWithin } from '../policy/risk.js'
+import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
 import type { Change, Committed, Requirement, Write } from '../store/store.js'
@@ -122,7 +122,10 @@ export function createSubmit(deps: SubmitDeps) {
   function rule(asked: Asked): Ruled {
     const { submission, key, by } = asked
     const governing = policy().govern(submission.action, submission.details)
-    const timeoutSeconds = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
+    const { timeout } = governing.limits
+    // A hook asks for what fits its own time; a rule that says how long calls are open knows better.
+    const isRuled = asked.isCall === true && timeout.default !== defaultTimeout.default
+    const timeoutSeconds = timeoutWithin(isRuled ? null : submission.timeoutSeconds, timeout)
     const { terms, limits, passes } = governing
     return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }

@@ -1,6 +1,8 @@
 // Hooks of hosts against the real service: approved, denied, late, retried, and the service going away; and a whole session.
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { play } from '../client/played-server.js'
 import {
   type Call,
   claudeCode,
@@ -13,19 +15,19 @@ import {
   runHook,
   startHook,
 } from '../hooks/hosts.js'
-import { until } from '../support.js'
+import { build, until } from '../support.js'
 import { type Program, root, start } from './program.js'
 
 // They wait most of the time.
 t.jobs = 3
 
 const preset = ['--policy', join(root, 'presets/coding-agents.yaml')]
-const urlOf = ({ port }: Program) => `http://127.0.0.1:${port}`
+const urlOf = ({ port }: Pick<Program, 'port'>) => `http://127.0.0.1:${port}`
 
 /** A host with its hook set up, and what it does with a call. */
 interface Way {
   name: string
-  make: (t: Test, program: Program, call: Call, timeoutSeconds?: number, key?: string) => Promise<Ruling>
+  make: (t: Test, program: Pick<Program, 'port'>, call: Call, timeoutSeconds?: number, key?: string) => Promise<Ruling>
 }
 
 const byCommand = (host: Host): Way => ({
@@ -87,6 +89,32 @@ t.test('approved: every host makes the call, once; denied: none does', { buffere
   const insisting = await Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
   for (const [index, { isMade }] of insisting.entries()) t.equal(isMade, false, ways[index]!.name)
   t.same(await pendingOf(program), [], 'nobody is asked again')
+})
+
+t.test('expired: no host makes the call, and the same one again asks anew', { buffered: true }, async (t) => {
+  const { app, clock, service, call } = await build(t, { rules: 'rules: [{ action: "tool:*", timeout: 30 }]' })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const program = app.server.address() as AddressInfo
+  const rulings = Promise.all(ways.map((way) => way.make(t, program, callOf(way))))
+  await until(() => service.countListeners().one === ways.length)
+  await clock.advance(30_000)
+  for (const [index, ruling] of (await rulings).entries()) {
+    t.match(ruling, { isMade: false, told: /Nobody answered in time: the request .* expired/ }, ways[index]!.name)
+  }
+  const late = (await call('GET', '/audit')).body.entries as any[]
+  t.equal((await call('POST', `/confirm/${late[0].id}/approve`)).status, 409)
+})
+
+t.test('without the command, a service that is away is a no by onFailure alone', { buffered: true }, async (t) => {
+  const { url } = await play(t, (request, response) => {
+    if (request.url === '/empty') response.end()
+    else request.socket.destroy()
+  })
+  const call: Call = { tool: 'Bash', input: {} }
+  const isMade = async (to: string, onFailure?: 'block') =>
+    (await ruleOverHttp(call, { url: to, ...(onFailure === undefined ? {} : { onFailure }) })).isMade
+  t.same(await Promise.all([isMade(url, 'block'), isMade(url)]), [false, true])
+  t.equal(await isMade(`${url}/empty`, 'block'), true, 'an empty answer of something in between is no decision')
 })
 
 t.test('approved late and retried: it is made once', { buffered: true }, async (t) => {
@@ -238,10 +266,15 @@ t.test(
       cwd: '/home/ann/shop',
     })
     const events = (await program.events()) as { type: string; confirmation_id: string }[]
-  const typesOf = (id: string) => events.filter(({ confirmation_id: of }) => of === id).map(({ type }) => type)
-  t.same(
-    typesOf(entries[1].id).filter((type) => type !== 'notified'),
-    ['submitted', 'approved', 'claimed', 'reported'],
-  )
-  t.same(typesOf(entries[0].id), ['submitted', 'auto_approved', 'claimed', 'reported'], 'nobody is told of what passes')
-})
+    const typesOf = (id: string) => events.filter(({ confirmation_id: of }) => of === id).map(({ type }) => type)
+    t.same(
+      typesOf(entries[1].id).filter((type) => type !== 'notified'),
+      ['submitted', 'approved', 'claimed', 'reported'],
+    )
+    t.same(
+      typesOf(entries[0].id),
+      ['submitted', 'auto_approved', 'claimed', 'reported'],
+      'nobody is told of what passes',
+    )
+  },
+)
