@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { Refused, Unreachable } from '../../client/errors.js'
 import { createHttp } from '../../client/http.js'
 import { visibleLine } from '../../core/visible.js'
-import type { Attempt, Ending, Hook, Host, Scope } from './host.js'
+import { alone, type Attempt, type Ending, type Hook, type Host, type Scope } from './host.js'
 import { readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
 import { wordsOf } from './words.js'
@@ -82,7 +82,7 @@ export function checkText(
 
 function programFaults({ attempt }: Hook): string[] {
   if (attempt === null) return []
-  const words = typeof attempt.command === 'string' ? wordsOf(attempt.command) : attempt.command
+  const words = typeof attempt.command === 'string' ? wordsOf(alone(attempt.command)) : attempt.command
   const [program, script] = words ?? []
   if (program === undefined || !program.startsWith('/')) return []
   if (!isExecutable(program)) return [`${program} is not there, or cannot be run`]

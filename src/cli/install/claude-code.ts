@@ -15,6 +15,7 @@ import {
   isInstalled,
   isObject,
   type Judgement,
+  otherwiseNo,
   type Scope,
   wholeAccess,
 } from './host.js'
@@ -61,7 +62,9 @@ function wanted({ machine }: Scope, access: { url: string; keyFile: string }): G
   return {
     PreToolUse: {
       matcher: '*',
-      hooks: [{ type: 'command', command: command(callSeconds), timeout: callSeconds, onFailure: 'block' }],
+      hooks: [
+        { type: 'command', command: command(callSeconds) + otherwiseNo, timeout: callSeconds, onFailure: 'block' },
+      ],
     },
     PostToolUse: outcome,
     PostToolUseFailure: outcome,

@@ -12,6 +12,7 @@ import {
   isHook,
   isObject,
   type Judgement,
+  otherwiseNo,
   type Scope,
 } from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, type Standing } from './json-hooks.js'
@@ -22,7 +23,8 @@ import { leftOut } from './matcher.js'
 const callSeconds = 600
 const outcomeSeconds = 60
 
-const notClosed = 'Codex is not closed: it runs the call where its hook crashes, is killed or is late.'
+const notClosed =
+  'Codex is not closed: it runs the call where its hook is late, is not trusted, or dies with the shell around it.'
 
 export const codex: Host = {
   name: 'codex',
@@ -48,11 +50,11 @@ export const codex: Host = {
 }
 
 function wanted({ machine }: Scope, access: { url: string; keyFile: string }): Groups {
-  const group = (seconds: number) => ({
+  const group = (seconds: number, otherwise = '') => ({
     matcher: '*',
-    hooks: [{ type: 'command', command: hookCommand(machine, 'codex', access, seconds), timeout: seconds }],
+    hooks: [{ type: 'command', command: hookCommand(machine, 'codex', access, seconds) + otherwise, timeout: seconds }],
   })
-  return { PreToolUse: group(callSeconds), PostToolUse: group(outcomeSeconds) }
+  return { PreToolUse: group(callSeconds, otherwiseNo), PostToolUse: group(outcomeSeconds) }
 }
 
 function userFolder(machine: Machine): string {

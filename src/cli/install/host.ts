@@ -90,17 +90,26 @@ export interface Judgement {
 
 // -- commands ------------------------------------------------------------------------------------------------------------
 
+/** For hosts that run it through a shell: where it cannot be started or is killed, that is a no, too. */
+export const otherwiseNo = " || { echo 'Not approved.' >&2; exit 2; }"
+
+/** As one that a host calls by its words alone. */
 export function hookCommand({ program }: Machine, host: HostName, { url, keyFile }: Access, seconds: number): string {
   return shellText([...program, 'hook', host, '--url', url, '--key-file', keyFile, '--timeout', String(seconds)])
 }
 
 /** Whether installing has written it, with whatever values: what people write themselves is not as long. */
 export function isInstalled(command: unknown, host: HostName): boolean {
-  const words = typeof command === 'string' ? wordsOf(command) : null
+  const words = typeof command === 'string' ? wordsOf(alone(command)) : null
   const at = words?.indexOf('hook') ?? -1
   if (words === null || at < 1 || words[at + 1] !== host) return false
   const flags = words.slice(at + 2).filter((_, index) => index % 2 === 0)
   return words[0]!.startsWith('/') && flags.join(' ') === '--url --key-file --timeout'
+}
+
+/** Without what a shell does where it fails. */
+export function alone(command: string): string {
+  return command.replace(/\s*\|\|\s*(\{[^{}]*\}|exit \d+)\s*$/, '')
 }
 
 /** Of a command that installing has written. */
@@ -119,7 +128,7 @@ export function isHook(command: unknown, host: HostName): command is string {
 
 /** What stands in a command. */
 export function accessOf(command: string): Partial<Access> & { seconds?: number } {
-  const words = wordsOf(command) ?? []
+  const words = wordsOf(alone(command)) ?? []
   const seconds = Number(valueOf(words, 'timeout'))
   const [url, keyFile] = [valueOf(words, 'url'), valueOf(words, 'key-file')]
   return {

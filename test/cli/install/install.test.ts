@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { alone } from '../../../src/cli/install/host.js'
 import { wordsOf } from '../../../src/cli/install/words.js'
 import { command } from '../command.js'
 import { prepareInstaller, settingsOf, userHosts } from './installer.js'
@@ -160,7 +161,7 @@ t.test(
     Object.assign(machine, { home: odd })
     await install('claude-code')
     const { hooks } = JSON.parse(readFileSync(join(odd, '.claude/settings.json'), 'utf8'))
-    const words = wordsOf(hooks.PreToolUse[0].hooks[0].command as string)!
+    const words = wordsOf(alone(hooks.PreToolUse[0].hooks[0].command as string))!
     t.equal(words[0], machine.program[0])
     t.equal(words[words.indexOf('--key-file') + 1], join(odd, keys, (await listKeys()).at(-1)!.name))
     const checked = await install('claude-code', '--check')

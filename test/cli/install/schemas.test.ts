@@ -153,7 +153,14 @@ t.test('each switch that closes a host is on', async (t) => {
   const { install } = await prepareInstaller(t)
   const print = async (host: string) => (await install(host, '--print')).stdout
   const claude = JSON.parse(await print('claude-code')).hooks.PreToolUse
-  t.match(claude, [{ matcher: '*', hooks: [{ timeout: 600, onFailure: 'block', command: / --timeout 600$/ }] }])
+  t.match(claude, [
+    {
+      matcher: '*',
+      hooks: [
+        { timeout: 600, onFailure: 'block', command: / --timeout 600 \|\| \{ echo 'Not approved\.' >&2; exit 2; \}$/ },
+      ],
+    },
+  ])
   t.match(parse(await print('hermes')).hooks.pre_tool_call, [
     { fail_closed: true, timeout: 300, command: / --timeout 300$/ },
   ])
