@@ -340,6 +340,16 @@ t.test('what keeps it from working is told apart from what opens it', async (t) 
   t.ok(gone.faults.some((one) => /is not there, or cannot be run/.test(one)))
 })
 
+t.test('a hook that is killed is a no, by the shell around it', async (t) => {
+  const installer = await prepareInstaller(t)
+  await installer.install('claude-code')
+  await installer.install('codex')
+  writeFileSync(installer.machine.program[0]!, '#!/bin/sh\nkill -9 $$\n')
+  for (const host of ['claude-code', 'codex']) {
+    t.match(await check(installer, host), { tried: [{ closed: true, because: /exit code 2/ }] }, host)
+  }
+})
+
 t.test('a service that is away is a fault, and the hook is tried all the same', async (t) => {
   const installer = await prepareInstaller(t, { isRunning: false })
   await installer.install('claude-code', '--yes')
