@@ -19,7 +19,7 @@ import {
   type Scope,
   wholeAccess,
 } from './host.js'
-import { type Groups, listHooks, mergeHooks, removeHooks, type Standing } from './json-hooks.js'
+import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
 import { leftOut } from './matcher.js'
@@ -36,12 +36,7 @@ export const claudeCode: Host = {
   open: null,
   settings: ({ machine, project }) =>
     join(project === null ? userFolder(machine) : join(project, '.claude'), 'settings.json'),
-  show(scope, access) {
-    const data = {
-      hooks: Object.fromEntries(Object.entries(wanted(scope, access)).map(([event, group]) => [event, [group]])),
-    }
-    return { text: JSON.stringify(data, null, 2), data }
-  },
+  show: (scope, access) => showHooks(wanted(scope, access)),
   merge: (text, scope, access) => mergeHooks(text, 'claude-code', wanted(scope, access)),
   remove: (text) => removeHooks(text, 'claude-code'),
   installed: (text) => installedIn(text, 'claude-code'),
@@ -124,7 +119,8 @@ function inspect({ machine, project }: Scope): Inspection {
 
 function isOurs({ hook }: Standing): boolean {
   return (
-    isHook(hook.command, 'claude-code') || (hook.type === 'http' && /\/hooks\/claude-code\b/.test(String(hook.url)))
+    isHook(hook.command, 'claude-code') ||
+    (hook.type === 'http' && /^https?:\/\/[^?]+\/hooks\/claude-code\b/.test(String(hook.url)))
   )
 }
 
@@ -190,7 +186,10 @@ function readHook(file: string, { matcher, hook }: Standing, machine: Machine): 
   }
   if (hook.if !== undefined) problems.push(`"if" is ${JSON.stringify(hook.if)}, so it is not asked about other calls`)
   const doesBlock = hook.onFailure === 'block'
-  if (hook.type === 'http') return { file, attempt: null, url: String(hook.url), keyFile: undefined, problems, faults }
+  if (hook.type === 'http') {
+    // What Claude Code does where it gets no answer, `onFailure` alone says.
+    return { file, attempt: null, url: new URL(String(hook.url)).origin, keyFile: undefined, problems, faults }
+  }
   if (hook.type !== 'command') {
     problems.push(`its type is ${JSON.stringify(hook.type)}, and only command and http can be closed`)
   }

@@ -15,7 +15,7 @@ import {
   otherwiseNo,
   type Scope,
 } from './host.js'
-import { type Groups, listHooks, mergeHooks, removeHooks, type Standing } from './json-hooks.js'
+import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
 import { leftOut } from './matcher.js'
@@ -33,12 +33,7 @@ export const codex: Host = {
   open: notClosed,
   settings: ({ machine, project }) =>
     join(project === null ? userFolder(machine) : join(project, '.codex'), 'hooks.json'),
-  show(scope, access) {
-    const data = {
-      hooks: Object.fromEntries(Object.entries(wanted(scope, access)).map(([event, group]) => [event, [group]])),
-    }
-    return { text: JSON.stringify(data, null, 2), data }
-  },
+  show: (scope, access) => showHooks(wanted(scope, access)),
   merge: (text, scope, access) => mergeHooks(text, 'codex', wanted(scope, access)),
   remove: (text) => removeHooks(text, 'codex'),
   installed: (text) => installedIn(text, 'codex'),

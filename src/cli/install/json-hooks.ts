@@ -18,6 +18,12 @@ export interface Standing {
   hook: Record<string, unknown>
 }
 
+/** As settings that hold nothing else. */
+export function showHooks(wanted: Groups): { text: string; data: object } {
+  const data = { hooks: Object.fromEntries(Object.entries(wanted).map(([event, group]) => [event, [group]])) }
+  return { text: JSON.stringify(data, null, 2), data }
+}
+
 export function mergeHooks(text: string, host: HostName, wanted: Groups): string {
   return Object.entries(wanted).reduce((merged, [event, group]) => {
     const ours = groupsOf(merged, event).filter((one) => holdsOurs(one, host))

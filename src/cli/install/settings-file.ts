@@ -2,6 +2,7 @@
 import {
   accessSync,
   chmodSync,
+  chownSync,
   closeSync,
   constants,
   fsyncSync,
@@ -106,12 +107,20 @@ export function replaceFile(path: string, text: string, mode: number): void {
       closeSync(file)
     }
     chmodSync(temporary, mode)
+    keepOwner(path, temporary)
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
     throw error
   }
   syncFolder(dirname(path))
+}
+
+/** As root, somebody else's file stays theirs. */
+function keepOwner(path: string, temporary: string): void {
+  const before = statSync(path, { throwIfNoEntry: false })
+  const now = statSync(temporary)
+  if (before !== undefined && before.uid !== now.uid) chownSync(temporary, before.uid, before.gid)
 }
 
 export function syncFolder(folder: string): void {

@@ -215,6 +215,27 @@ t.test('whatever opens Claude Code is found, and the exit code says so', async (
   }
 })
 
+t.test('a hook over HTTP is closed by onFailure alone', async (t) => {
+  const installer = await prepareInstaller(t, { hasKeys: false })
+  const hook = { type: 'http', url: `${installer.url}/hooks/claude-code?timeout=600`, timeout: 600, onFailure: 'block' }
+  const settings = (one: object) => JSON.stringify({ hooks: { PreToolUse: [{ hooks: [one] }] } })
+  installer.write(settingsOf['claude-code'], settings(hook))
+  t.match(await check(installer, 'claude-code'), {
+    code: 0,
+    closed: true,
+    tried: [],
+    notes: [/no PostToolUse hook/, /no PostToolUseFailure/],
+  })
+  installer.write(settingsOf['claude-code'], settings({ ...hook, onFailure: undefined }))
+  t.match(await check(installer, 'claude-code'), {
+    code: 1,
+    closed: false,
+    problems: [/it has no "onFailure": "block"/],
+  })
+  installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://127.0.0.1:9/hooks/claude-code' }))
+  t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/is not reached/] })
+})
+
 t.test('a matcher that fits all leaves it closed', async (t) => {
   const installer = await prepareInstaller(t)
   await installer.install('claude-code')

@@ -1,6 +1,7 @@
 // holdpoint install: what it puts into a host's settings and takes out again, the key that goes with it, and what it refuses.
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -456,6 +457,17 @@ t.test(
     chmodSync(join(home, '.codex'), 0o555)
     t.teardown(() => chmodSync(join(home, '.codex'), 0o755))
     t.match(await install('codex'), { code: 1, stderr: /this user may not/ })
+  },
+)
+
+t.test(
+  "somebody else's settings stay theirs",
+  { skip: process.getuid?.() !== 0 && 'only root can give files away' },
+  async (t) => {
+    const { install, write, home } = await prepareInstaller(t)
+    chownSync(write(settingsOf['claude-code'], '{}'), 1234, 1234)
+    t.match(await install('claude-code'), { code: 0 })
+    t.match(statSync(join(home, settingsOf['claude-code'])), { uid: 1234, gid: 1234 })
   },
 )
 
