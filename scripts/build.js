@@ -124,7 +124,7 @@ function hashOf(...files) {
 }
 
 function sourcesIn(folder) {
-  const kinds = /^(integrations|clients)\b/.test(folder) ? /\.(ts|json|md|py|typed|yaml)$/ : /\.(ts|css|svg)$/
+  const kinds = /^(integrations|clients)\b/.test(folder) ? /\.(ts|json|py|typed|yaml)$/ : /\.(ts|css|svg)$/
   return filesIn(folder).filter((file) => kinds.test(file) && !/\.d\.ts$|pyrightconfig\.json$/.test(file))
 }
 

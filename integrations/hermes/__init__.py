@@ -113,7 +113,7 @@ class Gate:
             return _block(refusal)
         self._keep(_key(tool_name, given), body)
         # Said once more, so that what other plugins make of the arguments does not count.
-        return {"action": "modify", "args": asked} if asked else None
+        return {"action": "modify", "args": copy.deepcopy(asked)} if asked else None
 
     def _keep(self, key: str, body: _Body) -> None:
         with self._lock:
@@ -137,7 +137,9 @@ class Gate:
     def _tell(self, body: _Body, failure: str | None) -> None:
         event = {"hook_event_name": "PostToolUse"}
         if failure is not None:
-            event = {"hook_event_name": "PostToolUseFailure", "error": failure[:500]}
+            # Half a character would not be sent.
+            error = failure[:500].encode("utf-8", "replace").decode()
+            event = {"hook_event_name": "PostToolUseFailure", "error": error}
         self._connect().call("POST", "/hooks/claude-code", {**body, **event}, seconds=_report_seconds)
 
     def _tell_quietly(self, body: _Body) -> None:
@@ -183,7 +185,7 @@ def _failure_in(given: dict[str, object]) -> str | None:
 def _say(error: BaseException) -> str:
     if isinstance(error, _NotSetUp):
         return f"{error} {_stop}"
-    if _client is not None and isinstance(error, _client.Unreachable):
+    if getattr(error, "code", "") == "unreachable":
         return f"Holdpoint could not be asked. {_stop} Exactly this call may be made again later."
     to_model = getattr(error, "to_model", None)
     if to_model is not None:
@@ -210,7 +212,7 @@ def _text(value: object) -> str:
 def _load_client() -> Any:
     try:
         return importlib.import_module(".client", __package__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _log.error("The client of Holdpoint is not beside the plugin: %s", error)
         return None
 
@@ -237,7 +239,7 @@ def _connect(ctx: Context) -> holdpoint.Holdpoint:
         raise _NotSetUp("The plugin does not know where Holdpoint is: set url and key_file, or HOLDPOINT_URL.")
     try:
         return _client.Holdpoint(url or None, key or None)
-    except _client.Invalid as error:
+    except ValueError as error:
         raise _NotSetUp(f"Holdpoint cannot be asked: {error}.") from None
 
 

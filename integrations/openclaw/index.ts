@@ -92,7 +92,7 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
       }
       if (refusal !== null) return block(refusal)
       keep(keyOf(event, context), call)
-      return { params }
+      return { params: structuredClone(params) }
     } finally {
       holdpoint.close()
     }

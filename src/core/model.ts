@@ -180,6 +180,8 @@ interface ConfirmationFields extends Submission {
   /** The run of its session; null without one. */
   sessionId: string | null
   caution: Caution | null
+  /** The same again, while it is pending, is answered with this one. */
+  joins: boolean
   terms: Terms
   votes: Vote[]
   comments: Comment[]

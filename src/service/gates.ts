@@ -141,6 +141,16 @@ export function createGates(deps: GateDeps): Gate[] {
     return refused(one, diskLimited(one.by, diskLimitBytes, resetMs), null)
   }
 
+  /** Whose rule wants nobody to be asked. Before the whitelist: no use of an entry is spent on it. */
+  const pass: Gate = {
+    name: 'pass',
+    answer(one) {
+      if (!one.passes) return null
+      const by = { kind: 'rule', name: one.terms.rule } as const
+      return autoApprove(one, { by, at: one.held.createdAt, via: 'rule', reason: null })
+    },
+  }
+
   /** The same call again: the approval that came meanwhile is there to be claimed. */
   const approvedBefore: Gate = {
     name: 'approved before',
@@ -151,16 +161,6 @@ export function createGates(deps: GateDeps): Gate[] {
     const { requester, digest, description, createdAt: now } = held
     const approved = await store.confirmations.unclaimedAlike(requester, digest, description, now)
     return approved === undefined ? null : { answer: { confirmation: approved, isReplay: false, session: null } }
-  }
-
-  /** Whose rule wants nobody to be asked. Before the whitelist: no use of an entry is spent on it. */
-  const pass: Gate = {
-    name: 'pass',
-    answer(one) {
-      if (!one.passes) return null
-      const by = { kind: 'rule', name: one.terms.rule } as const
-      return autoApprove(one, { by, at: one.held.createdAt, via: 'rule', reason: null })
-    },
   }
 
   const whitelist: Gate = {

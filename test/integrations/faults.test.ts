@@ -64,7 +64,7 @@ for (const [name, start] of Object.entries(hosts)) {
     const host = await start(t, { url: served.url, seconds: 60 })
     const input = { command: 'ls', deep: { list: [1, 'ä', null] } }
     t.same(await host.call({ input }), { ran: input, said: '' })
-    t.same((await host.call({ input: {}, fails: 'no such file' })).ran, {})
+    t.same((await host.call({ input: {}, fails: 'no such file \ud83d' })).ran, {})
     const bodies = served.requests.map(({ body }) => JSON.parse(body))
     t.same(
       bodies.map(({ hook_event_name: event }) => event),
@@ -78,7 +78,7 @@ for (const [name, start] of Object.entries(hosts)) {
     t.match(bodies[0], { session_id: String, tool_name: String })
     t.equal(bodies[0].tool_use_id, bodies[1].tool_use_id)
     t.not(bodies[0].tool_use_id, bodies[2].tool_use_id)
-    t.equal(bodies[3].error, 'no such file')
+    t.match(bodies[3].error, /^no such file .$/)
     t.equal(host.logged(), '')
   })
 
@@ -186,13 +186,26 @@ for (const [name, start] of Object.entries(hosts)) {
     t.equal(served.requests[0]!.headers.authorization, 'Bearer hpk_good')
   })
 
-  t.test(`${name}: half a plugin runs nothing`, async (t) => {
+  t.test(`${name}: half a plugin runs nothing, nor does one that breaks`, async (t) => {
     if (!ready(t)) return
-    const host = await start(t, {
-      url: 'http://127.0.0.1:1',
-      spoil: (folder) => rmSync(join(folder, 'client'), { recursive: true }),
-    })
-    t.match(await host.call(), { ran: null, said: /not whole.*not done/ })
+    const url = 'http://127.0.0.1:1'
+    const without = await start(t, { url, spoil: (folder) => rmSync(join(folder, 'client'), { recursive: true }) })
+    t.match(await without.call(), { ran: null, said: /not whole.*not done/ })
+    const broken = [
+      ['raise SystemExit', 'throw 1'],
+      [
+        'def Holdpoint(*_): raise SystemExit',
+        'export class Holdpoint { constructor() { process.exitCode.none.none } }',
+      ],
+    ]
+    for (const [python, javascript] of broken) {
+      const spoil = (folder: string) => {
+        const [file, text] = name === 'Hermes' ? ['client/__init__.py', python] : ['client/index.js', javascript]
+        writeFileSync(join(folder, file), text!)
+      }
+      const host = await start(t, { url, spoil })
+      t.equal((await host.call()).ran, null, `${python} ${javascript}`)
+    }
   })
 
   t.test(`${name}: a certificate that nobody trusts is not spoken to`, async (t) => {
@@ -218,6 +231,14 @@ for (const [name, start] of Object.entries(hosts)) {
     const { ran } = await host.call({ input: { big: 2 ** 60 } })
     if (ran !== null) t.same(JSON.parse(served.requests[0]!.body).tool_input, ran, 'what ran is what was shown')
     t.equal((await host.call({ tool: '' })).ran, null)
+  })
+
+  t.test(`${name}: what another plugin makes of the input does not count`, async (t) => {
+    if (!ready(t)) return
+    const served = await play(t, sending(allow))
+    const host = await start(t, { url: served.url, rewrites: { command: 'rm -rf ~' } })
+    t.same((await host.call({ input: { command: 'ls' } })).ran, { command: 'ls' })
+    t.same(JSON.parse(served.requests[0]!.body).tool_input, { command: 'ls' })
   })
 
   t.test(`${name}: calls at the same time are each told about themselves`, async (t) => {
@@ -266,9 +287,10 @@ t.test('OpenClaw: a run that is aborted runs nothing, whatever is answered then'
   t.match(await host.call({ signal: AbortSignal.abort() }), { ran: null, said: /abort/ })
 })
 
-t.test('OpenClaw: what other plugins make of the input does not count', async (t) => {
+t.test('OpenClaw: what JSON leaves out of the input is left out of the call', async (t) => {
   const served = await play(t, sending(allow))
   const host = await startOpenClaw(t, { url: served.url })
-  t.same((await host.call({ input: { a: 1, b: undefined } })).ran, { a: 1, b: undefined })
-  t.same(JSON.parse(served.requests[0]!.body).tool_input, { a: 1 })
+  const at = new Date(0)
+  t.same((await host.call({ input: { at, none: NaN } })).ran, { at: at.toISOString(), none: null })
+  t.same(JSON.parse(served.requests[0]!.body).tool_input, { at: at.toISOString(), none: null })
 })

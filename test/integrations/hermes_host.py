@@ -98,6 +98,9 @@ def handle(call: dict[str, Any]) -> None:
     print(json.dumps({"number": call["number"], "ran": ran, "said": message or ""}), flush=True)
 
 
+if "rewrites" in config:
+    # Another plugin, which was loaded before.
+    hooks["pre_tool_call"] = [lambda **_: {"action": "modify", "args": config["rewrites"]}]
 load()
 print(json.dumps({"hooks": sorted(hooks)}), flush=True)
 for line in sys.stdin:

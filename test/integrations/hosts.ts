@@ -50,6 +50,8 @@ export interface Settings {
   env?: Record<string, string>
   /** What happens to the installed plugin before it is loaded. */
   spoil?: (folder: string) => void
+  /** What another plugin makes of every input, before this one. */
+  rewrites?: Record<string, unknown>
   /** What else the host's settings have. */
   more?: Record<string, unknown>
 }
@@ -66,9 +68,9 @@ function install(t: Test, name: string, { spoil }: Settings): string {
 // -- Hermes ------------------------------------------------------------------------------------------------------------
 
 export const startHermes: StartHost = async (t, settings = {}) => {
-  const { url, keyFile, seconds, env = {}, more = {} } = settings
+  const { url, keyFile, seconds, rewrites, env = {}, more = {} } = settings
   const entries = { holdpoint: { settings: { url, key_file: keyFile, ...more } } }
-  const config = { plugins: { enabled: ['holdpoint'], entries, hook_callback_timeout: seconds } }
+  const config = { plugins: { enabled: ['holdpoint'], entries, hook_callback_timeout: seconds }, rewrites }
   const script = join(root, 'test/integrations/hermes_host.py')
   const child = spawn('python3', [script, install(t, 'hermes', settings), JSON.stringify(config)], {
     env: { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1', ...env },
@@ -115,7 +117,7 @@ interface Hook<H> {
 const usualBudgetMs = 15_000
 
 export const startOpenClaw: StartHost = async (t, settings = {}) => {
-  const { url, keyFile, seconds, env = {}, more = {} } = settings
+  const { url, keyFile, seconds, rewrites, env = {}, more = {} } = settings
   const folder = install(t, 'openclaw', settings)
   const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
   const manifest = read('openclaw.plugin.json')
@@ -129,6 +131,7 @@ export const startOpenClaw: StartHost = async (t, settings = {}) => {
   const log: string[] = []
   const before: Hook<BeforeToolCall>[] = []
   const after: Hook<AfterToolCall>[] = []
+  if (rewrites !== undefined) before.push({ handler: async () => ({ params: rewrites }), options: {} })
   const timeouts = seconds === undefined ? {} : { before_tool_call: seconds * 1000 }
   const api: Api = {
     pluginConfig,

@@ -14,6 +14,9 @@ rules:
   - name: quick
     action: tool:quick
     timeout: { default: 1, min: 1, max: 1 }
+  - name: looking
+    action: tool:look
+    pass: true
   - name: all
     action: '*'
     rate_limit: { max: 1000, window_seconds: 3600 }
@@ -99,6 +102,14 @@ t.test('with one service', async (t) => {
         const [other] = await pending(program, another)
         await decide(program, 'approve', other)
         t.ok((await elsewhere).ran, 'another session is another matter')
+      })
+
+      await t.test('what a rule lets pass runs at once, and is on record', async (t) => {
+        const session = newSession()
+        t.ok((await host.call({ tool: 'look', session })).ran)
+        const [{ id, ...record }] = (await all(program, session)) as [any]
+        t.match(record, { status: 'auto_approved', resolved_by: 'rule:looking' })
+        t.match(await reported(program, id), { execution: 'succeeded' })
       })
 
       await t.test('what nobody answers does not run', async (t) => {

@@ -1378,20 +1378,67 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     'what is pending is known by its requester, digest and description, until it is resolved or due',
     async (t) => {
       const store = await open(t)
-      const { requester, digest, description, deadline } = confirmation('c1')
+      const joining = (id: string, fields: Partial<Pending> = {}) => confirmation(id, { joins: true, ...fields })
+      const { requester, digest, description, deadline } = joining('c1')
       const alike = (text = description, now = 1000) => store.confirmations.alike(requester, digest, text, now)
       t.equal(await alike(), undefined)
-      await store.commit(insert(confirmation('c1')))
-      await store.commit(insert(confirmation('c2')))
-      await store.commit(insert(confirmation('c3', { requester: 'bot', digest: 'other' })))
-      t.same(await alike(), confirmation('c1'))
+      await store.commit(insert(confirmation('c0')))
+      t.equal(await alike(), undefined, 'one that nothing joins')
+      await store.commit(insert(joining('c1')))
+      await store.commit(insert(joining('c2')))
+      await store.commit(insert(joining('c3', { requester: 'bot', digest: 'other' })))
+      t.same(await alike(), joining('c1'))
       t.equal(await alike('another'), undefined)
       t.equal(await alike(description, deadline), undefined)
-      await store.commit(approve(confirmation('c1'), 'p'))
+      await store.commit(approve(joining('c1'), 'p'))
       t.match(await alike(), { id: 'c2' })
       t.equal(await store.confirmations.alike('bot', digest, description, 1000), undefined)
     },
   )
+
+  t.test('what people approved and nobody claimed yet is known in the same way, if it joins', async (t) => {
+    const store = await open(t)
+    const { requester, digest, description } = confirmation('c1')
+    const unclaimed = (text = description, now = 2000) =>
+      store.confirmations.unclaimedAlike(requester, digest, text, now)
+    const add = async (id: string, fields: Partial<Pending> = {}) => {
+      const pending = confirmation(id, { joins: true, ...fields })
+      await store.commit(insert(pending))
+      t.not(await store.commit(approve(pending, 'p', 2000)), 'conflict')
+    }
+    await add('c0', { joins: false })
+    await add('c1', { requester: 'bot' })
+    await add('c2', { digest: 'other' })
+    await store.commit(insert(confirmation('c3', { joins: true })))
+    t.equal(await unclaimed(), undefined)
+    await add('c4')
+    await add('c5')
+    const found = (await unclaimed())!
+    t.match(found, { id: 'c4', status: 'approved', execution: { state: 'unclaimed' } })
+    t.equal(await unclaimed('another'), undefined)
+    t.equal(await unclaimed(description, found.execution.claimBy), undefined)
+    const { claimBy } = found.execution
+    const execution = { state: 'claimed', claimBy, claimedAt: 3000, reportBy: 9000 } as const
+    const record = { ...found, version: found.version + 1, execution }
+    await store.commit(change({ kind: 'confirmation', expect: found.version, record }))
+    t.match(await unclaimed(), { id: 'c5' })
+  })
+
+  t.test('what is claimed for a named act is known by its requester and name, and the latest counts', async (t) => {
+    const store = await open(t)
+    const record = { requester: agent('a'), name: 'n', version: 1, confirmationId: 'c1', at: 1000 }
+    t.equal(await store.namedActs.get(agent('a'), 'n'), undefined)
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () => store.commit(change({ kind: 'named_act', expect: 'absent', record }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.namedActs.get(agent('a'), 'n'), { version: 1, confirmationId: 'c1' })
+    const next = { ...record, version: 2, confirmationId: 'c2' }
+    t.equal(await store.commit(change({ kind: 'named_act', expect: 2, record: next })), 'conflict')
+    t.not(await store.commit(change({ kind: 'named_act', expect: 1, record: next })), 'conflict')
+    t.same(await store.namedActs.get(agent('a'), 'n'), { version: 2, confirmationId: 'c2' })
+    for (const other of [agent('b'), anyone('a')]) t.equal(await store.namedActs.get(other, 'n'), undefined)
+  })
 
   t.test('the latest denial of the same is found for as long as it matters', async (t) => {
     const store = await open(t)
@@ -1568,7 +1615,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const place = temporaryFolder(t)
     const store = await open(t, { place, now: () => time })
     const submit = (id: string, fields: Partial<Pending> = {}) => {
-      const record = confirmation(id, fields)
+      const record = confirmation(id, { joins: true, ...fields })
       const { requester, digest, description } = record
       return { ...insert(record), requires: [{ kind: 'nothing_alike' as const, requester, digest, description }] }
     }
@@ -1577,7 +1624,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(all[1], { unmet: { kind: 'nothing_alike' }, quota: null })
     t.ok(isCommitted(await store.commit(submit('c4', { description: 'another' }))))
     t.ok(isCommitted(await store.commit(submit('c5', { digest: 'another' }))))
-    await store.commit(approve(confirmation('c1'), 'p'))
+    await store.commit(approve(confirmation('c1', { joins: true }), 'p'))
     t.ok(isCommitted(await store.commit(submit('c6'))))
     await store.close()
     const again = await open(t, { place, now: () => time })
