@@ -24,6 +24,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, c
     callbackUrl: body.callback_url ?? null,
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
+    aap: null,
   }
   return { submission, key, by, authority: authorityOf(caller), computed: null }
 }

@@ -296,7 +296,7 @@ export function createDecide(deps: DecideDeps) {
       if (key !== null) {
         change.writes.push({
           kind: 'idempotency',
-          record: { caller: actor, key, fingerprint, confirmationId: id, at: now },
+          record: { caller: actor, key, fingerprint, confirmationId: id, result: null, at: now },
         })
       }
       return { change, answer: { confirmation, isReplay: false } }

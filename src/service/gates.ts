@@ -183,12 +183,18 @@ export function createGates(deps: GateDeps): Gate[] {
     }
   }
 
+  /** In the Agent Approval Protocol each request is one call, and whoever polls for two of one id would make two. */
+  function merges({ limits, submission }: Candidate): boolean {
+    return limits.mergesIdentical && submission.aap === null
+  }
+
   /** The same again while it is pending. */
   const merge: Gate = {
     name: 'merge',
-    answer: (one, plan) => (one.limits.mergesIdentical ? join(one, plan) : null),
-    requires({ limits, held: { requester, digest, description } }) {
-      return limits.mergesIdentical ? [{ kind: 'nothing_alike', requester, digest, description }] : []
+    answer: (one, plan) => (merges(one) ? join(one, plan) : null),
+    requires(one) {
+      const { requester, digest, description } = one.held
+      return merges(one) ? [{ kind: 'nothing_alike', requester, digest, description }] : []
     },
   }
 

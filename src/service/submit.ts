@@ -122,7 +122,9 @@ export function createSubmit(deps: SubmitDeps) {
   function rule(asked: Asked): Ruled {
     const { submission, key, by } = asked
     const governing = policy().govern(submission.action, submission.details)
-    const timeoutSeconds = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
+    const bounded = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
+    // There a rule may only shorten what was asked for.
+    const timeoutSeconds = submission.aap === null ? bounded : Math.min(bounded, submission.timeoutSeconds ?? bounded)
     const { terms, limits } = governing
     return { terms, limits, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
@@ -148,7 +150,7 @@ export function createSubmit(deps: SubmitDeps) {
     const { id: confirmationId } = answer.confirmation
     change.writes.push({
       kind: 'idempotency',
-      record: { caller: ruled.by, key, fingerprint, confirmationId, at: clock.now() },
+      record: { caller: ruled.by, key, fingerprint, confirmationId, result: null, at: clock.now() },
     })
     return proposal
   }
@@ -229,8 +231,19 @@ export function createSubmit(deps: SubmitDeps) {
 
 /** Written out, as each submission comes by here: a spread takes many times as long. */
 function under(asked: Asked['submission'], timeoutSeconds: number): Submission {
-  const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = asked
-  return { action, description, details, requester, sessionKey, timeoutSeconds, callbackUrl, onBehalfOf, requestedAs }
+  const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs, aap } = asked
+  return {
+    action,
+    description,
+    details,
+    requester,
+    sessionKey,
+    timeoutSeconds,
+    callbackUrl,
+    onBehalfOf,
+    requestedAs,
+    aap,
+  }
 }
 
 /** The request belongs to the session's run, and says what is odd about that. */

@@ -1,0 +1,105 @@
+// A request of the Agent Approval Protocol as a confirmation, and a confirmation as its request.
+import type { Confirmation, Submission } from '../core/model.js'
+import { readDuration } from './duration.js'
+
+/** One call of a tool, as an adapter proposes it. */
+export interface Proposed {
+  tool: string
+  /** The MCP server that has the tool, by the name that the runtime gives it. Adapters send it apart. */
+  server?: string | undefined
+  arguments: Record<string, unknown>
+  timeout: string
+  agent_reasoning?: string | undefined
+  context?: Record<string, unknown> | undefined
+}
+
+/** What answers repeat, beside the arguments: these are in the details. */
+type Put = Omit<Proposed, 'arguments'>
+
+type Described = Pick<Submission, 'action' | 'description' | 'details' | 'sessionKey' | 'aap'> & {
+  timeoutSeconds: number | null
+}
+
+/** As `/confirm` takes it. */
+const maxSessionKey = 1000
+
+/** In the words of a submission. */
+export function describe({ tool, server, arguments: input, timeout, agent_reasoning, context }: Proposed): Described {
+  const { session_id: session, cwd } = context ?? {}
+  const put: Put = { tool, server, timeout, agent_reasoning, context }
+  return {
+    action: actionOf(tool, server),
+    description: sayWhy(agent_reasoning, context),
+    details: JSON.stringify({ tool_input: input, ...(typeof cwd === 'string' && cwd !== '' ? { cwd } : {}) }),
+    sessionKey: typeof session === 'string' && isSessionKey(session) ? session : '',
+    timeoutSeconds: readDuration(timeout),
+    aap: JSON.stringify(put),
+  }
+}
+
+/** Whatever else an adapter has in that place is context and no more. */
+function isSessionKey(text: string): boolean {
+  return text.length <= maxSessionKey && !text.includes('\0') && text.isWellFormed()
+}
+
+/** As hooks name the same tool, so that one rule is for both. */
+function actionOf(tool: string, server: string | undefined): string {
+  return server === undefined ? `tool:${tool}` : `tool:mcp__${server}__${tool}`
+}
+
+/** The agent's own words, and the adapter's: no part of what is approved, and different with each call. */
+function sayWhy(reasoning: string | undefined, context: Record<string, unknown> = {}): string {
+  const why =
+    reasoning === undefined || reasoning.trim() === '' ? 'The agent gave no reason.' : `The agent says: ${reasoning}`
+  return Object.keys(context).length === 0 ? why : `${why}\n\nIts runtime says: ${JSON.stringify(context)}`
+}
+
+const statuses = {
+  pending: 'pending',
+  approved: 'approved',
+  auto_approved: 'approved',
+  denied: 'denied',
+  expired: 'expired',
+  cancelled: 'cancelled',
+} as const
+
+export type Proposal = ReturnType<typeof requestOf>
+
+/** The request as it stands; null: it did not come by this protocol. */
+export function findRequest(confirmation: Confirmation): Proposal | null {
+  return confirmation.aap === null ? null : requestOf(confirmation, JSON.parse(confirmation.aap) as Put)
+}
+
+function requestOf(confirmation: Confirmation, { tool, server, timeout, agent_reasoning, context }: Put) {
+  const { tool_input: input } = JSON.parse(confirmation.details) as { tool_input: Record<string, unknown> }
+  return {
+    id: confirmation.id,
+    tool,
+    ...(server === undefined ? {} : { server }),
+    arguments: input,
+    timeout,
+    ...(agent_reasoning === undefined ? {} : { agent_reasoning }),
+    ...(context === undefined ? {} : { context }),
+    status: statuses[confirmation.status],
+    created_at: iso(confirmation.createdAt),
+    deadline_at: iso(confirmation.deadline),
+    ...decisionOf(confirmation),
+  }
+}
+
+function decisionOf({ status, resolution, execution }: Confirmation) {
+  if (resolution === null) return {}
+  const { at, reason } = resolution
+  return {
+    decision: {
+      status: statuses[status],
+      ...(reason === null ? {} : { note: reason }),
+      decided_at: iso(at),
+      ...(execution === null ? {} : { expires_at: iso(execution.claimBy) }),
+    },
+  }
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString()
+}
