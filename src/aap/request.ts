@@ -1,4 +1,5 @@
 // A request of the Agent Approval Protocol as a confirmation, and a confirmation as its request.
+import { canonical } from '../core/canonical.js'
 import type { Confirmation, Submission } from '../core/model.js'
 import { readDuration } from './duration.js'
 
@@ -24,16 +25,17 @@ type Described = Pick<Submission, 'action' | 'description' | 'details' | 'sessio
 const maxSessionKey = 1000
 
 /** In the words of a submission. */
-export function describe({ tool, server, arguments: input, timeout, agent_reasoning, context }: Proposed): Described {
-  const { session_id: session, cwd } = context ?? {}
-  const put: Put = { tool, server, timeout, agent_reasoning, context }
+export function describe({ arguments: input, ...rest }: Proposed): Described {
+  const { tool, server, timeout, agent_reasoning, context = {} } = rest
+  const { session_id: session, cwd } = context
   return {
     action: actionOf(tool, server),
     description: sayWhy(agent_reasoning, context),
     details: JSON.stringify({ tool_input: input, ...(typeof cwd === 'string' && cwd !== '' ? { cwd } : {}) }),
     sessionKey: typeof session === 'string' && isSessionKey(session) ? session : '',
     timeoutSeconds: readDuration(timeout),
-    aap: JSON.stringify(put),
+    // Equal however it was written: who sends it again is told apart by that.
+    aap: canonical(JSON.parse(JSON.stringify(rest satisfies Put))),
   }
 }
 
@@ -48,10 +50,17 @@ function actionOf(tool: string, server: string | undefined): string {
 }
 
 /** The agent's own words, and the adapter's: no part of what is approved, and different with each call. */
-function sayWhy(reasoning: string | undefined, context: Record<string, unknown> = {}): string {
+function sayWhy(reasoning: string | undefined, context: Record<string, unknown>): string {
   const why =
-    reasoning === undefined || reasoning.trim() === '' ? 'The agent gave no reason.' : `The agent says: ${reasoning}`
-  return Object.keys(context).length === 0 ? why : `${why}\n\nIts runtime says: ${JSON.stringify(context)}`
+    reasoning === undefined || reasoning.trim() === ''
+      ? 'The agent gave no reason.'
+      : `The agent says:\n${quote(reasoning)}`
+  return Object.keys(context).length === 0 ? why : `${why}\n\nIts runtime says: ${canonical(context)}`
+}
+
+/** No line of it passes for another's. */
+function quote(text: string): string {
+  return text.replace(/^/, '> ').replace(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, '\n> ')
 }
 
 const statuses = {

@@ -36,12 +36,10 @@ function duration(name: string, text: z.ZodString): z.ZodString {
 
 export const aapRequestBody = bodyObject({
   tool: toolName('tool'),
-  server: toolName('server')
-    .optional()
-    .meta({
-      description:
-        'The MCP server that has the tool, by the name that the runtime gives it. The action is then `tool:mcp__SERVER__TOOL`.',
-    }),
+  server: toolName('server').optional().meta({
+    description:
+      'The MCP server that has the tool, by the name that the runtime gives it. The action is then `tool:mcp__SERVER__TOOL`.',
+  }),
   arguments: jsonObject('arguments').meta({ description: 'What the tool is called with, whole.' }),
   timeout: duration("Field 'timeout'", requiredText('timeout')).meta({
     description:

@@ -70,6 +70,8 @@ export function aapRoutes(app: Api, service: Service, auth: Auth, shares: Shares
     '/aap/v1/requests/:id',
     {
       config: { needs: 'act' },
+      // Nothing would be handed out by it.
+      exposeHeadRoute: false,
       onRequest,
       schema: {
         operationId: 'readProposedCall',

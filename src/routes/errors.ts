@@ -221,7 +221,8 @@ export const problems = {
   credential_lost: {
     status: 409,
     title: 'Credential lost',
-    meaning: 'The instance was made with another key of the same provisioner, and only with that its credential is told again.',
+    meaning:
+      'The instance was made with another key of the same provisioner, and only with that its credential is told again.',
   },
   not_approved: {
     status: 409,
@@ -410,7 +411,10 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   // What the route has said of the answer that it was about to give is not true of this one.
   for (const name of responseHeaderNames)
     if (!own.includes(name) && name !== 'X-Request-ID') void reply.removeHeader(name)
-  return reply.code(status).type(type).send(`${stringifyInert(body)}\n`)
+  return reply
+    .code(status)
+    .type(type)
+    .send(`${stringifyInert(body)}\n`)
 }
 
 /** In the words of whom it is for. */

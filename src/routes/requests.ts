@@ -43,13 +43,7 @@ export const requiredText = (field: string) =>
   })
 
 export const required = (field: string, max = Infinity) =>
-  atMost(
-    field,
-    max,
-    requiredText(field)
-      .trim()
-      .min(1, `Field '${field}' is required`),
-  )
+  atMost(field, max, requiredText(field).trim().min(1, `Field '${field}' is required`))
     .superRefine(wellFormed(field))
     .meta({ pattern: String.raw`\S`, description: trimmed })
 
