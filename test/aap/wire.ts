@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Test } from 'tap'
-import { type Answer, build, type Built, type BuildOptions, type CallAs, giveKeys } from '../support.js'
+import { type Answer, build, type Built, type BuildOptions, type CallAs, giveKeys, withKey } from '../support.js'
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true })
@@ -168,3 +168,30 @@ export const rename = (as: CallAs, of: string, fields: object, key = newKey()): 
   as('PATCH', `${base}/instances/${of}`, fields, { 'idempotency-key': key })
 export const readInstance = (as: CallAs, of: string): Promise<Answer> => as('GET', `${base}/instances/${of}`)
 export const remove = (as: CallAs, of: string): Promise<Answer> => as('DELETE', `${base}/instances/${of}`)
+
+export const approve = ({ alice }: Provider, id: string, body?: object) => alice('POST', `/confirm/${id}/approve`, body)
+export const deny = ({ alice }: Provider, id: string, body?: object) => alice('POST', `/confirm/${id}/deny`, body)
+export const record = async ({ alice }: Provider, id: string) => (await alice('GET', `/confirm/${id}`)).body
+export const history = async ({ root }: Provider, query: string) =>
+  (await root('GET', `/audit/events?limit=500&${query}`)).body.events
+export const typesOf = async (built: Provider, id: string) =>
+  (await history(built, `confirmation_id=${id}`)).map(({ type }: { type: string }) => type)
+export const credentialOf = ({ call }: Provider, { body }: Answer): CallAs => withKey(call, body.credential.token)
+
+/** Refused, and nothing is on record that was not before, but for the attempt. */
+export async function changesNothing(
+  t: Test,
+  built: Provider,
+  act: () => Promise<Answer>,
+  status: number,
+  code: string,
+) {
+  const before = (await history(built, '')).length
+  const answer = await act()
+  t.equal(answer.status, status)
+  t.equal(answer.body.error.code, code)
+  t.same(
+    (await history(built, '')).slice(before).filter(({ type }: { type: string }) => type !== 'rejected'),
+    [],
+  )
+}
