@@ -20,6 +20,7 @@ ENV CONFIRMATION_HOST=0.0.0.0 \
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY package.json openapi.yaml LICENSE ./
+COPY presets ./presets
 # The link, so that what the log advises works: docker exec NAME holdpoint keys add …
 RUN ln -s /app/dist/src/server.js /usr/local/bin/holdpoint && \
     install --directory --owner=node --group=node --mode=0700 /data

@@ -12,6 +12,7 @@ import { type Session, unknownSession } from '../src/sessions/session.js'
 import { events, tables } from '../src/store/records.js'
 import Database from '../src/store/sqlite/driver.js'
 import { markEvents } from '../src/store/sqlite/event-marks.js'
+import { fileConfirmations } from '../src/store/sqlite/filing.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
 import { onThisThread } from '../src/store/sqlite/writing.js'
 import type { Write } from '../src/store/store.js'
@@ -57,6 +58,8 @@ export async function fill(
   db.exec('BEGIN')
   const mark = markEvents(db)
   while (mark());
+  const file = fileConfirmations(db)
+  while (file() > 0);
   db.exec('COMMIT')
   db.pragma('journal_mode = WAL')
   db.close()

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { hashSecret, type Key, makeKeyText } from '../src/access/key.js'
 import * as audit from '../src/audit/event.js'
-import { actionCount, actionOf, askedBodies } from './asked.js'
+import { actionCount, actionOf, askedBodies, sessionCount } from './asked.js'
 import { fill } from './fill.js'
 import type { Measured } from './load.js'
 import { ratioOf } from './numbers.js'
@@ -32,7 +32,11 @@ export function keys(size: Size): Promise<Row[]> {
       keyed: { served: await bench.startHoldpoint(bench.path('keys.db'), { rules: rules() }), keys: secrets },
     }
     const measured: Record<keyof typeof sides, Measured[]> = { open: [], keyed: [] }
-    const workOf = (keys?: string[]) => ({ kind: 'submit' as const, bodies, ...(keys === undefined ? {} : { keys }) })
+    const workOf = (keys?: string[]) => ({
+      kind: 'submit' as const,
+      bodies,
+      ...(keys === undefined ? {} : { keys: bodies.map((_, n) => keys[agentOf(n)]!) }),
+    })
     for (const { served, keys } of Object.values(sides)) await bench.warm(served.port, workOf(keys))
     for (let round = 0; round < size.rounds; round++) {
       for (const side of ['open', 'keyed'] as const) {
@@ -47,6 +51,12 @@ export function keys(size: Size): Promise<Row[]> {
     const cost = ratioOf(ratesOf(measured.open), ratesOf(measured.keyed))
     return [ratio(what, paceOf(measured.keyed), `open ${paceOf(measured.open)}`, cost, { atMost: mostTimes })]
   })
+}
+
+/** Who sends the body of this place: each agent works in one session, on five actions. */
+function agentOf(n: number): number {
+  const agentsInSession = keyCount / sessionCount
+  return Math.floor(n / actionCount) * agentsInSession + (n % agentsInSession)
 }
 
 function keyOf(n: number): { key: Key; text: string } {

@@ -47,6 +47,7 @@ import { exportRoutes } from './routes/export.js'
 import { limitFloods } from './routes/flood.js'
 import { healthRoutes } from './routes/health.js'
 import { parseBodies } from './routes/json-body.js'
+import { hookRoutes } from './routes/hooks.js'
 import { keyRoutes } from './routes/keys.js'
 import { readLargeBodies } from './routes/large-body.js'
 import { answerNotFound } from './routes/not-found.js'
@@ -285,6 +286,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   refuseUnnamed(app)
   const cursors = createCursors(await store.secret())
   confirmRoutes(app, service, auth, shares, cursors)
+  hookRoutes(app, service, auth, shares, clock.after)
   batchRoutes(app, service, floods.countAs)
   streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)

@@ -26,7 +26,7 @@ export async function logStream(
     })
   }
   // Lines are written in the background, many at once: the history is in the database, and a slow pipe must not slow an answer.
-  return pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 20 })
+  return pino.destination({ dest: 1, sync: false, minLength: 16_000, periodicFlush: 20 })
 }
 
 /** What a line says by itself, or what nobody at a terminal needs. Other fields follow it. */

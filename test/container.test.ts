@@ -70,13 +70,14 @@ t.test('what is copied exists and is not ignored', async (t) => {
 })
 
 t.test(
-  'the final stage has production dependencies, compiled source and the description of the API only',
+  'the final stage has production dependencies, compiled source, the description of the API and the presets only',
   async (t) => {
     t.match(all(building, 'RUN').at(-1), /npm run build && npm prune --omit=dev/)
     t.same(all(running, 'COPY'), [
       '--from=build /app/node_modules ./node_modules',
       '--from=build /app/dist/src ./dist/src',
       'package.json openapi.yaml LICENSE ./',
+      'presets ./presets',
     ])
     t.ok(existsSync(join(root, 'dist/src/server.js')), 'the build puts the program there')
   },

@@ -1,6 +1,7 @@
 // A request of the Agent Approval Protocol as a confirmation, and a confirmation as its request.
 import { canonical } from '../core/canonical.js'
 import type { Confirmation, Submission } from '../core/model.js'
+import { actionPrefix, toAction } from '../hooks/claude-code.js'
 import { readDuration } from './duration.js'
 
 /** One call of a tool, as an adapter proposes it. */
@@ -26,12 +27,14 @@ const maxSessionKey = 1000
 
 /** In the words of a submission. */
 export function describe({ arguments: input, ...rest }: Proposed): Described {
-  const { tool, server, timeout, agent_reasoning, context = {} } = rest
+  const { timeout, agent_reasoning, context = {} } = rest
   const { session_id: session, cwd } = context
+  const folder = typeof cwd === 'string' && cwd !== '' ? { cwd } : {}
+  const { action, description } = toAction({ tool: nameInHooks(rest), input, cwd: null })
   return {
-    action: actionOf(tool, server),
-    description: sayWhy(agent_reasoning, context),
-    details: JSON.stringify({ tool_input: input, ...(typeof cwd === 'string' && cwd !== '' ? { cwd } : {}) }),
+    action,
+    description: `${description}\n\n${sayWhy(agent_reasoning, context)}`,
+    details: JSON.stringify({ tool_input: input, ...folder }),
     sessionKey: typeof session === 'string' && isSessionKey(session) ? session : '',
     timeoutSeconds: readDuration(timeout),
     // Equal however it was written: who sends it again is told apart by that.
@@ -44,9 +47,30 @@ function isSessionKey(text: string): boolean {
   return text.length <= maxSessionKey && !text.includes('\0') && text.isWellFormed()
 }
 
-/** As hooks name the same tool, so that one rule is for both. */
-function actionOf(tool: string, server: string | undefined): string {
-  return server === undefined ? `tool:${tool}` : `tool:mcp__${server}__${tool}`
+/**
+ * As hosts name the same tool in their hooks, so that one rule is for both. Some adapters say the server in the context: a tool
+ * of somebody's server must not pass for one of the host's own, whatever it is called.
+ */
+function nameInHooks({ tool, server, context }: Pick<Proposed, 'tool' | 'server' | 'context'>): string {
+  const whose = server ?? serverIn(context)
+  return whose === null ? tool : `mcp__${whose}__${tool}`
+}
+
+/** What is no name is a server all the same. */
+function serverIn({ mcp_server: server = '' }: Record<string, unknown> = {}): string | null {
+  if (server === '') return null
+  return typeof server === 'string' ? server : 'unknown'
+}
+
+/** A name of an action has so many characters. */
+const maxAction = 1000
+
+/** Why this names no action, or null. What each part may be is said elsewhere. */
+export function problemWithNames(put: Pick<Proposed, 'tool' | 'server' | 'context'>): string | null {
+  const name = nameInHooks(put)
+  if (name.includes('\0')) return "Field 'context' has an 'mcp_server' that is no text"
+  const isTooLong = actionPrefix.length + name.length > maxAction
+  return isTooLong ? `Field 'tool' must have at most ${maxAction} characters, together with its server` : null
 }
 
 /** The agent's own words, and the adapter's: no part of what is approved, and different with each call. */

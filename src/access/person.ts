@@ -29,7 +29,7 @@ export const chatIdPatterns: Record<PersonalChat, RegExp> = {
 }
 
 /** Names that the service itself signs with, and that stand for nobody. */
-const reserved = new Set(['system', 'whitelist', 'local', 'unknown', 'anonymous'].map(skeleton))
+const reserved = new Set(['system', 'whitelist', 'rule', 'local', 'unknown', 'anonymous'].map(skeleton))
 /** Drawn as nothing, some of them letters: two names could look the same, or like none. */
 const unseen = /\p{DI}/u
 const namePattern = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N} ._@+-]{0,98}[\p{L}\p{M}\p{N}.])?$/u

@@ -121,7 +121,7 @@ export interface EventData {
   }
   repeated: About
   voted: About & Tally & { verdict: Verdict; reason?: string }
-  auto_approved: Ended & { grant_id: string }
+  auto_approved: Ended & ({ grant_id: string } | { rule: string })
   approved: Ended & Tally
   denied: Ended & Tally
   /** `told_at` is null where nobody was told. */

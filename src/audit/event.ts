@@ -4,7 +4,7 @@ import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import { idIn, type Person } from '../access/person.js'
 import type { SignInLink } from '../access/sign-in.js'
-import { type Actor, system, textOf } from '../core/actor.js'
+import { type Actor, type ActorOf, system, textOf } from '../core/actor.js'
 import { raw } from '../core/json.js'
 import { sayCaution } from '../core/caution.js'
 import {
@@ -35,7 +35,7 @@ export const events = {
   submitted: 'An agent asked. The event has all that was asked for.',
   repeated: 'The same was asked again while it is pending, and nobody was told a second time.',
   voted: 'One of several approvals that are needed. The vote that settles it is `approved` or `denied`.',
-  auto_approved: 'A whitelist entry covered it.',
+  auto_approved: 'A whitelist entry covered it, which `grant_id` in the data names, or a rule lets it pass: `rule`.',
   approved: 'A person approved, and nobody else is needed.',
   denied: 'A person denied.',
   expired: 'Nobody answered in time. Where `told_at` in the data is null, nobody was told, either.',
@@ -170,9 +170,9 @@ export function askedFor({ id, action, digest }: Confirmation, signature: Signat
   return { type: 'asked_for', ...signature, confirmationId: id, data: { action, digest } }
 }
 
-export function autoApproved(confirmation: Resolved, grantId: string, at: number): NewEvent {
+export function autoApproved(confirmation: Resolved, by: ActorOf<'grant' | 'rule'>, at: number): NewEvent {
   const { id, resolution } = confirmation
-  const data = { ...endedData(confirmation), grant_id: grantId }
+  const data = { ...endedData(confirmation), ...(by.kind === 'grant' ? { grant_id: by.id } : { rule: by.name }) }
   return { type: 'auto_approved', at, actor: resolution.by, via: resolution.via, confirmationId: id, data }
 }
 

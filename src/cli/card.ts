@@ -29,7 +29,7 @@ export const statusWords: Record<Status, { word: string; look: Look }> = {
   denied: { word: 'DENIED', look: 'bad' },
   expired: { word: 'EXPIRED', look: 'warning' },
   cancelled: { word: 'CANCELLED', look: 'warning' },
-  auto_approved: { word: 'APPROVED BY THE WHITELIST', look: 'good' },
+  auto_approved: { word: 'APPROVED AUTOMATICALLY', look: 'good' },
 }
 
 const labelWidth = 14

@@ -7,7 +7,15 @@ import { type Condition, describeCondition, describeDemand, valuesAt } from '../
 import { readRules } from '../policy/file.js'
 import { isPlain, oddOneOf, plainWords } from '../policy/name.js'
 import { highRiskActions, highRiskName, isHighRisk } from '../policy/risk.js'
-import { type Breaker, defaultBreaker, fitsAction, type Limits, type Policy, type Rule } from '../policy/policy.js'
+import {
+  type Breaker,
+  defaultBreaker,
+  type Governing,
+  isAboutAction,
+  type Limits,
+  type Policy,
+  type Rule,
+} from '../policy/policy.js'
 import { defaultResetRule, type ResetSettings, type SessionRules } from '../policy/reset.js'
 import { sayTelling, summarizeTelling } from '../policy/telling.js'
 
@@ -30,7 +38,7 @@ export function checkRules(text: string, fileName: string): Checked {
   const lines = rules.flatMap((rule, index) => [
     `  ${index + 1}. ${titleOf(rule)}`,
     ...(rule.when.length === 0 ? [] : [`     when ${rule.when.map(describeCondition).join(', ')}`]),
-    `     ${summarize(rule.terms)}`,
+    `     ${rule.passes ? summarizePass(rule.terms) : summarize(rule.terms)}`,
   ])
   const isWhole = rules.some(({ actions, when }) => when.length === 0 && actions.includes('*'))
   if (!isWhole) lines.push('  What no rule fits', `     ${summarize(defaultTerms)}`)
@@ -94,12 +102,13 @@ export function explainAction(policy: Policy, action: string, details: string): 
   if (policy.isUnclear(action)) {
     return `${asked}\n\nIt is refused (unclear_action): ${sayOdd(action)}, and no rule spells it out.\n`
   }
-  const { terms, limits } = policy.govern(action, details)
+  const governing = policy.govern(action, details)
+  const { terms } = governing
   const all = lookAt(policy, action, value)
   const looked = all.flatMap(({ rule, fits, isAboutIt, failed }) =>
     isAboutIt
       ? [`  ${fits ? 'yes' : 'no '}  ${titleOf(rule)}`, ...failed.map((sentence) => `         ${sentence}`)]
-      : [`  no   ${titleOf(rule)}: ${forOthers}`],
+      : [`  no   ${titleOf(rule)}: ${failed[0]}`],
   )
   const left = policy.rules.length - all.length
   if (left > 0) looked.push(`  ${left} more after it: not looked at`)
@@ -107,11 +116,7 @@ export function explainAction(policy: Policy, action: string, details: string): 
   const parts = [
     asked,
     `Rules, in order:\n${looked.join('\n')}`,
-    `What applies: "${terms.rule}"\n${[
-      ...(isHighRisk(action) ? [sayHighRisk(action)] : []),
-      ...sayTerms(terms),
-      ...sayLimits(limits),
-    ]
+    `What applies: "${terms.rule}"\n${[...(isHighRisk(action) ? [sayHighRisk(action)] : []), ...sayGoverning(governing)]
       .map((sentence) => `  ${sentence}`)
       .join('\n')}`,
   ]
@@ -123,18 +128,18 @@ interface Looked {
   /** That is the one, if its conditions hold. */
   isAboutIt: boolean
   fits: boolean
-  /** The conditions that do not hold, in words. */
+  /** The conditions that do not hold, in words; or why it is not the one. */
   failed: string[]
 }
-
-const forOthers = 'for other actions'
 
 /** The rules in order, up to the one that fits. */
 function lookAt(policy: Policy, action: string, value: unknown): Looked[] {
   const looked: Looked[] = []
   for (const rule of policy.rules) {
-    const isAboutIt = fitsAction(rule.actions, action)
-    const failed = isAboutIt ? rule.when.filter(({ holds }) => !holds(value)).map((one) => sayFailed(one, value)) : []
+    const isAboutIt = isAboutAction(rule, action)
+    const failed = isAboutIt
+      ? rule.when.filter(({ holds }) => !holds(value)).map((one) => sayFailed(one, value))
+      : [sayOthers(rule, action)]
     const fits = isAboutIt && failed.length === 0
     looked.push({ rule, isAboutIt, fits, failed })
     if (fits) break
@@ -142,24 +147,32 @@ function lookAt(policy: Policy, action: string, value: unknown): Looked[] {
   return looked
 }
 
+/** Why a rule is not about this action. */
+function sayOthers(rule: Rule, action: string): string {
+  if (!rule.passes || !isAboutAction({ ...rule, passes: false }, action)) return 'for other actions'
+  if (isHighRisk(action)) return 'it passes what it is for, and that is never a high-risk action'
+  return 'it passes names as they are written, and this is another spelling'
+}
+
 /** The same as data. What applies has the names of the settings of a rule, and none is left out. */
 export function explainedAction(policy: Policy, action: string, details: string) {
   const value = JSON.parse(details) as unknown
   const asked = { action, details: value }
   if (policy.isUnclear(action)) return { ...asked, refused: 'unclear_action', looked_at: [], applies: null }
-  const { terms, limits } = policy.govern(action, details)
-  const looked_at = lookAt(policy, action, value).map(({ rule, isAboutIt, fits, failed }) => ({
+  const { terms, limits, passes } = policy.govern(action, details)
+  const looked_at = lookAt(policy, action, value).map(({ rule, fits, failed }) => ({
     name: rule.terms.rule,
     fits,
-    because: isAboutIt ? failed : [forOthers],
+    because: failed,
   }))
-  return { ...asked, refused: null, looked_at, applies: { ...termsView(terms), ...limitsView(limits) } }
+  return { ...asked, refused: null, looked_at, applies: { ...termsView(terms, passes), ...limitsView(limits) } }
 }
 
-function termsView(terms: Terms) {
+function termsView(terms: Terms, passes: boolean) {
   const { telling } = terms
   return {
     name: terms.rule,
+    pass: passes,
     risk: terms.risk,
     approvals: terms.approvals,
     seats: terms.seats,
@@ -210,6 +223,14 @@ function titleOf({ actions, terms }: Rule): string {
 }
 
 /** On one line, for a list of rules. */
+function summarizePass({ risk, needsDigest }: Terms): string {
+  return [
+    ...(risk === 'normal' ? [] : [`risk ${risk}`]),
+    'passes: nobody is asked',
+    ...(needsDigest ? ['claimed with its digest'] : []),
+  ].join(', ')
+}
+
 function summarize(terms: Terms): string {
   const { risk, deciders, mustType, reasonFor, allowsOwn, needsDigest, mayWhitelist, telling } = terms
   return [
@@ -240,6 +261,18 @@ function sayHighRisk(action: string): string {
   return `It is a high-risk action${why}: whatever a rule says, a person decides, and not the requester.`
 }
 
+function sayGoverning({ terms, limits, passes }: Governing): string[] {
+  if (!passes) return [...sayTerms(terms), ...sayLimits(limits)]
+  return [
+    `It passes: nobody is asked. It is recorded as approved by rule:${visibleLine(terms.rule)}, and can be claimed once.`,
+    `Its risk is ${terms.risk}.`,
+    'It takes no slot of a rate limit. In a session that is suspended or has to wait it is refused all the same.',
+    ...(terms.needsDigest ? [withDigest] : []),
+  ]
+}
+
+const withDigest = 'It is claimed only with the digest of what is about to be done.'
+
 function sayTerms(terms: Terms): string[] {
   const { risk, approvals, seats, deciders, mayWhitelist, reasonFor, mustType, allowsOwn, needsDigest } = terms
   const whom = seats.map(({ group, count, members }) => `${count} of ${group} (${members.join(', ')})`).join(' and ')
@@ -255,7 +288,7 @@ function sayTerms(terms: Terms): string[] {
     ...(mustType ? ['The approver must type the name of the action.'] : []),
     ...(reasonFor.length === 0 ? [] : [`To ${reasonFor.join(' or ')} takes a reason.`]),
     mayWhitelist ? 'It may be whitelisted, and then passes without asking.' : 'No whitelist entry covers it.',
-    ...(needsDigest ? ['It is claimed only with the digest of what is about to be done.'] : []),
+    ...(needsDigest ? [withDigest] : []),
     ...(terms.telling === null ? [] : sayTelling(terms.telling)),
   ]
 }

@@ -670,6 +670,53 @@ export interface components {
       status: 'pending'
       timeout_seconds: number
     }
+    /** @description The decision. Whatever goes wrong is a `deny` as well, with its code and its sentence. */
+    HookAnswer: {
+      /** @description Before a call, and where anything is wrong: always there. After a call: nothing is to be said. */
+      hookSpecificOutput?: {
+        /** @constant */
+        hookEventName: 'PreToolUse'
+        /** @enum {string} */
+        permissionDecision: 'allow' | 'deny'
+        /** @description For whoever looks on, or for the model: what to do next. */
+        permissionDecisionReason: string
+      }
+    }
+    /**
+     * @description What a hook says of a call. Other fields of the host's are not looked at.
+     * @example {
+     *       "hook_event_name": "PreToolUse",
+     *       "session_id": "4f6c1b1e-6f5d-4c7e-9d0e-2f4f6a1f0c55",
+     *       "tool_name": "Bash",
+     *       "tool_input": {
+     *         "command": "git push --force",
+     *         "description": "Publish the branch"
+     *       },
+     *       "cwd": "/home/ann/shop",
+     *       "tool_use_id": "toolu_01A09q90qw90lq917835lq9"
+     *     }
+     */
+    HookCall: {
+      /** @description In which folder; approved with the rest. */
+      cwd?: string | null
+      /** @description How a call failed; of a text the beginning is kept. */
+      error?: unknown
+      /**
+       * @description Before a call, after one that went well, or after one that failed.
+       * @enum {string}
+       */
+      hook_event_name: 'PreToolUse' | 'PostToolUse' | 'PostToolUseFailure'
+      /** @description Becomes the session key; without one there is no session. */
+      session_id?: string | null
+      /** @description Approved as it is, but for the `description` of Bash, which is left out: it does nothing. */
+      tool_input: {
+        [key: string]: unknown
+      }
+      /** @description The action is `tool:` and this. */
+      tool_name: string
+      /** @description By which the outcome is reported afterwards. */
+      tool_use_id?: string | null
+    }
     /**
      * Format: date-time
      * @description The same time as ISO 8601, in UTC.
@@ -1128,7 +1175,7 @@ export interface components {
       /** @description Who does this, 'api' if it is left out; with a key it is the key's owner. */
       switched_by?: string
     }
-    /** @description Resolved: by a whitelist entry at once, or, with `wait`, meanwhile. */
+    /** @description Resolved: by a whitelist entry or a rule at once, or, with `wait`, meanwhile. */
     SettledConfirmation: components['schemas']['Confirmation'] & {
       /** @description Whether to go ahead. */
       message: string
@@ -1441,6 +1488,8 @@ export type GrantPage = components['schemas']['GrantPage']
 export type GrantTerms = components['schemas']['GrantTerms']
 export type Health = components['schemas']['Health']
 export type HeldConfirmation = components['schemas']['HeldConfirmation']
+export type HookAnswer = components['schemas']['HookAnswer']
+export type HookCall = components['schemas']['HookCall']
 export type IsoTime = components['schemas']['IsoTime']
 export type Key = components['schemas']['Key']
 export type KeyList = components['schemas']['KeyList']

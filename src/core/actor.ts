@@ -10,6 +10,8 @@ export type Actor =
   | { kind: 'agent'; name: string }
   /** A whitelist entry. */
   | { kind: 'grant'; id: string }
+  /** A rule of the file that lets an action pass. */
+  | { kind: 'rule'; name: string }
   | { kind: 'system'; part: SystemPart }
   /** A chat, which many may read. */
   | { kind: 'chat'; channel: ChatName; id: string }
@@ -41,6 +43,8 @@ export function textOf(actor: Actor): string {
       return actor.name
     case 'grant':
       return `whitelist:${actor.id}`
+    case 'rule':
+      return `rule:${actor.name}`
     case 'system':
       return `system:${actor.part}`
     case 'chat':
@@ -67,6 +71,8 @@ export function readActor(kind: ActorKind, text: string): Actor {
       return { kind, name: text }
     case 'grant':
       return { kind, id: rest }
+    case 'rule':
+      return { kind, name: rest }
     case 'system':
       return { kind, part: rest as SystemPart }
     case 'chat':

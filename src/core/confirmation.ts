@@ -41,6 +41,7 @@ export function hold(
     share,
     sessionId: null,
     caution: null,
+    joins: false,
     callbackUrl: submission.callbackUrl,
     requestedAs: submission.requestedAs,
     onBehalfOf: submission.onBehalfOf,

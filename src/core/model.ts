@@ -15,7 +15,7 @@ export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
-export type Via = 'http' | 'aap' | 'page' | 'link' | 'local' | 'whitelist' | 'system' | ChannelName
+export type Via = 'http' | 'aap' | 'page' | 'link' | 'local' | 'whitelist' | 'rule' | 'system' | ChannelName
 
 /** What an agent asks for. */
 export interface Submission {
@@ -182,6 +182,8 @@ interface ConfirmationFields extends Submission {
   /** The run of its session; null without one. */
   sessionId: string | null
   caution: Caution | null
+  /** The same again, while it is pending, is answered with this one. */
+  joins: boolean
   terms: Terms
   votes: Vote[]
   comments: Comment[]
@@ -273,6 +275,18 @@ export interface IdempotencyRecord {
 
 /** What is read back of it. */
 export type SentBefore = Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId' | 'result'>
+
+/**
+ * Which confirmation was claimed for an act that its requester knows by a name of its own. Of several with one name it is the
+ * latest.
+ */
+export interface NamedAct {
+  requester: Actor
+  name: string
+  version: number
+  confirmationId: string
+  at: number
+}
 
 /**
  * One subject's way through one channel. `queued` and `retrying` have a `nextAt`; the rest are final:

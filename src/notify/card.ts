@@ -258,7 +258,7 @@ function openButton({ url, decides }: NonNullable<View['page']>): CardButton {
 const titles: Record<Confirmation['status'], string> = {
   pending: '🔔 Confirmation needed',
   approved: '✅ Approved',
-  auto_approved: '✅ Approved by the whitelist',
+  auto_approved: '✅ Approved automatically',
   denied: '❌ Denied',
   expired: '⌛ Expired: nobody answered in time',
   cancelled: '🚫 Cancelled',

@@ -57,6 +57,9 @@ export function unknownGroups(rule: Record<string, unknown>, groups: Groups): Co
     })
 }
 
+/** What a rule that passes may say: which requests those are, and what of them is on record or needed to claim one. */
+const besidePass: ReadonlySet<Setting> = new Set(['name', 'action', 'when', 'pass', 'risk', 'digest_required'])
+
 /** `isRight` says of a setting whether it was left out or could be read. */
 export function conflictsIn(
   rule: Partial<RuleSettings>,
@@ -65,10 +68,17 @@ export function conflictsIn(
 ): Conflict[] {
   const conflicts: Conflict[] = []
   const say = (setting: Setting, sentence: string) => conflicts.push({ path: [setting], sentence })
-  const { action, risk, whitelist, own_requests, digest_required } = rule
+  const { action, risk, whitelist, own_requests, digest_required, pass } = rule
   const approvals = isRight('approvals') ? seatsOf(rule.approvals, groups) : null
   const deciders = rule.deciders === undefined ? null : peopleAmong(rule.deciders, groups)
 
+  if (pass === true) {
+    if (risk === 'high') say('pass', '`risk: high` always needs a person; remove `pass`, or lower the risk')
+    for (const setting of Object.keys(rule) as Setting[]) {
+      if (besidePass.has(setting)) continue
+      say(setting, `\`pass: true\` asks nobody, so \`${setting}\` has nothing to say; remove one of them`)
+    }
+  }
   if (whitelist === true) {
     if (risk === 'high') say('whitelist', '`risk: high` is never whitelisted; remove `whitelist`, or lower the risk')
     else if (rule.approvals instanceof Map || (approvals !== null && approvals.count > 1)) {
@@ -85,6 +95,7 @@ export function conflictsIn(
     const why = isPlain(highRisk) ? 'is a high-risk action' : 'is no plain name, so it counts as high-risk'
     const never = (setting: Setting, what: string) =>
       say(setting, `\`${highRisk}\` ${why} and ${what}; remove \`${setting}\``)
+    if (pass === true) never('pass', 'always needs a person')
     if (whitelist === true) never('whitelist', 'can never be whitelisted')
     if (risk === 'low' || risk === 'normal') never('risk', 'stays one')
     if (own_requests === true) never('own_requests', 'is never decided by its requester')

@@ -108,6 +108,7 @@ function ruleFrom(settings: RuleSettings, name: string, groups: Groups): Rule {
   return {
     actions: action,
     when: settings.when ?? [],
+    passes: settings.pass ?? false,
     terms,
     limits: {
       timeout: boundsAround(typeof timeout === 'number' ? { default: timeout } : (timeout ?? {})),

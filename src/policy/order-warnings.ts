@@ -2,7 +2,7 @@
 import { defaultTerms, risks, type Terms } from '../core/model.js'
 import { covers, isExact, overlaps } from './glob.js'
 import { isHighRisk } from './risk.js'
-import { comparedName, highRiskTerms, type Rule } from './policy.js'
+import { comparedName, type Governing, highRiskTerms, type Rule } from './policy.js'
 
 export interface OrderWarning {
   rule: Rule
@@ -22,16 +22,19 @@ export function warnAboutOrder(rules: Rule[]): OrderWarning[] {
     const { rule, patterns } = one
     const { rule: name } = rule.terms
     const earlier = placed.slice(0, index).filter(({ rule: { when } }) => when.length === 0)
-    const taken = patterns.map((pattern) => earlier.find((other) => isCovered(pattern, other.patterns)))
+    const taken = patterns.map((_, at) => earlier.find((other) => isTaken(one, at, other)))
     if (taken.every((by) => by !== undefined)) {
       const names = [...new Set(taken.map((by) => `"${by.rule.terms.rule}"`))].join(' and ')
-      const sentence = `rule "${name}" can never apply: every action it is for goes to ${names} before it. Move it up`
+      const apart = taken.some((by) => by.rule.passes && !rule.passes)
+        ? ' (but high-risk ones and other spellings)'
+        : ''
+      const sentence = `rule "${name}" can never apply: every action it is for${apart} goes to ${names} before it. Move it up`
       warnings.push({ rule, sentence })
       continue
     }
     if (rule.when.length === 0) continue
     const next = successors(one, placed.slice(index + 1))
-    const dodge = next.flatMap((terms) => stricterIn(rule.terms, terms).map((how) => ({ how, terms })))[0]
+    const dodge = next.flatMap((other) => stricterIn(rule, other).map((how) => ({ how, terms: other.terms })))[0]
     if (dodge !== undefined) {
       const paths = rule.when.map(({ path }) => path).join(' or ')
       const sentence =
@@ -40,7 +43,7 @@ export function warnAboutOrder(rules: Rule[]): OrderWarning[] {
         'the strict one follow without any'
       warnings.push({ rule, sentence })
     }
-    if (!next.some((terms) => stricterIn(terms, rule.terms).length > 0)) continue
+    if (!next.some((other) => stricterIn(other, rule).length > 0)) continue
     for (const { path, steps, every, comparisons } of rule.when) {
       const isAbsent = comparisons.some(({ operator, value }) => operator === 'exists' && value === false)
       if (isAbsent) {
@@ -59,15 +62,26 @@ export function warnAboutOrder(rules: Rule[]): OrderWarning[] {
   return warnings
 }
 
+type Asks = Pick<Governing, 'terms' | 'passes'>
+
 /** What may apply where the conditions of this rule do not hold. */
-function successors({ rule, patterns }: Placed, later: Placed[]): Terms[] {
-  const found: Terms[] = []
-  for (const { rule: next, patterns: others } of later) {
-    if (!patterns.some((pattern) => others.some((other) => overlaps(pattern, other)))) continue
-    found.push(next.terms)
-    if (next.when.length === 0 && patterns.every((pattern) => isCovered(pattern, others))) return found
+function successors(one: Placed, later: Placed[]): Asks[] {
+  const { rule, patterns } = one
+  const found: Asks[] = []
+  for (const other of later) {
+    if (!patterns.some((pattern) => other.patterns.some((its) => overlaps(pattern, its)))) continue
+    found.push(other.rule)
+    if (other.rule.when.length === 0 && patterns.every((_, at) => isTaken(one, at, other))) return found
   }
-  return [...found, rule.actions.every((one) => isExact(one) && isHighRisk(one)) ? highRiskTerms : defaultTerms]
+  const isAboutHighRisk = rule.actions.every((action) => isExact(action) && isHighRisk(action))
+  return [...found, { terms: isAboutHighRisk ? highRiskTerms : defaultTerms, passes: false }]
+}
+
+/** Whether all that this pattern is for, as it is written, goes to the other rule if that is asked first. */
+function isTaken({ rule, patterns }: Placed, at: number, other: Placed): boolean {
+  if (!other.rule.passes) return isCovered(patterns[at]!, other.patterns)
+  const written = rule.actions[at]!
+  return !(isExact(written) && isHighRisk(written)) && isCovered(written, other.rule.actions)
 }
 
 function isCovered(pattern: string, by: string[]): boolean {
@@ -78,8 +92,10 @@ function nameOf({ rule }: Terms): string {
   return rule === defaultTerms.rule || rule === highRiskTerms.rule ? 'what is built in' : `rule "${rule}"`
 }
 
-/** In what `a` asks for more than `b`. */
-function stricterIn(a: Terms, b: Terms): string[] {
+/** In what one asks for more than the other. */
+function stricterIn(one: Asks, other: Asks): string[] {
+  if (one.passes !== other.passes) return other.passes ? ['pass'] : []
+  const [a, b] = [one.terms, other.terms]
   const ways: [boolean, string][] = [
     [a.approvals > b.approvals, 'approvals'],
     [a.seats.length > 0 && b.seats.length === 0, 'approvals from groups'],

@@ -44,6 +44,8 @@ export interface Limits {
 export interface Governing {
   terms: Terms
   limits: Limits
+  /** Nobody is asked. */
+  passes: boolean
 }
 
 /** One rule of the file, as `readRules` made it. Its name is in its terms. */
@@ -52,6 +54,8 @@ export interface Rule {
   actions: string[]
   /** All must hold. */
   when: Condition[]
+  /** Whatever it is for is approved at once. */
+  passes: boolean
   terms: Terms
   /** No rate of its own: that of the settings. */
   limits: Omit<Limits, 'rate'> & { rate: Rate | null }
@@ -122,12 +126,16 @@ export function createPolicy(
     denialHoldsMs: 0,
     breaker: defaultBreaker,
   }
-  const fallback: Candidate = { when: [], governing: { terms: defaultTerms, limits: plain } }
-  const highRiskFallback: Candidate = { when: [], governing: { terms: highRiskTerms, limits: plain } }
-  const prepared = (rules ?? []).map(({ actions, when, terms, limits }) => {
-    const full: Limits = { ...limits, rate: limits.rate ?? defaults.rate }
-    const candidate = (of: Terms): Candidate => ({ when, governing: { terms: of, limits: full } })
-    return { fits: compileActions(actions), ordinary: candidate(terms), hardened: candidate(harden(terms)) }
+  const fallback: Candidate = { when: [], governing: { terms: defaultTerms, limits: plain, passes: false } }
+  const highRiskFallback: Candidate = { when: [], governing: { terms: highRiskTerms, limits: plain, passes: false } }
+  const prepared = (rules ?? []).map((rule) => {
+    const { when, terms, passes } = rule
+    const limits: Limits = { ...rule.limits, rate: rule.limits.rate ?? defaults.rate }
+    return {
+      isAbout: compileRule(rule),
+      ordinary: { when, governing: { terms, limits, passes } },
+      hardened: { when, governing: { terms: harden(terms), limits, passes: false } },
+    }
   })
   const spelled = new Set((rules ?? []).flatMap(({ actions }) => actions.filter(isExact)))
   const isClear = (action: string) => isPlain(action) || spelled.has(action)
@@ -137,18 +145,18 @@ export function createPolicy(
     const known = remembered.get(action)
     if (known !== undefined) return known
     const compared = comparedName(action)
-    const made = { candidates: candidatesFor(action, compared), compared, isClear: isClear(action) }
+    const made = { candidates: candidatesFor(action), compared, isClear: isClear(action) }
     if (remembered.size >= maxRemembered) remembered.clear()
     remembered.set(action, made)
     return made
   }
 
   /** What may govern this action, up to and including the first without conditions. */
-  function candidatesFor(action: string, name: string): Candidate[] {
+  function candidatesFor(action: string): Candidate[] {
     const isHigh = isHighRisk(action)
     const candidates: Candidate[] = []
-    for (const { fits, ordinary, hardened } of prepared) {
-      if (!fits(name)) continue
+    for (const { isAbout, ordinary, hardened } of prepared) {
+      if (!isAbout(action)) continue
       candidates.push(isHigh ? hardened : ordinary)
       if (ordinary.when.length === 0) break
     }
@@ -184,9 +192,24 @@ export function comparedName(name: string): string {
   return isPlain(name) ? fold(highRiskName(name) ?? name) : name
 }
 
-/** Whether a rule for these patterns is about this action. */
-export function fitsAction(actions: string[], action: string): boolean {
-  return compileActions(actions)(comparedName(action))
+type ForActions = Pick<Rule, 'actions' | 'passes'>
+
+/** Whether a rule is about this action, if its conditions hold. */
+export function isAboutAction(rule: ForActions, action: string): boolean {
+  return compileRule(rule)(action)
+}
+
+/**
+ * A rule that passes is for names as they are written, letter for letter: another spelling may be another tool. It is for no
+ * high-risk action and for no name that is not plain; the next rule that fits governs those.
+ */
+function compileRule({ actions, passes }: ForActions): (action: string) => boolean {
+  if (!passes) {
+    const fits = compileActions(actions)
+    return (action) => fits(comparedName(action))
+  }
+  const globs = actions.map(compileGlob)
+  return (action) => !isHighRisk(action) && globs.some((fits) => fits(action))
 }
 
 function compileActions(actions: string[]): (name: string) => boolean {

@@ -138,6 +138,11 @@ const ruleSchema = closed(
       takes: 'conditions',
       leftOut: 'none',
     }),
+    pass: explain(
+      truth.optional(),
+      'Nobody is asked: it is approved at once, by `rule:NAME`. Never for high-risk actions; names count as they are written.',
+      { takes: '`true`, `false`', leftOut: '`false`' },
+    ),
     risk: explain(
       z.enum(risks, `must be one of ${risks.join(', ')}`).optional(),
       'Shown to the approver. What is high is never whitelisted.',

@@ -1,6 +1,6 @@
 // What the Agent Approval Protocol sends and is answered, in zod, and a request in the service's words.
 import { z } from 'zod'
-import { describe, type Proposed } from '../aap/request.js'
+import { describe, problemWithNames, type Proposed } from '../aap/request.js'
 import { durationPattern, readDuration } from '../aap/duration.js'
 import { errorTypes } from '../aap/problem.js'
 import { actorOf, type Caller } from '../access/role.js'
@@ -19,8 +19,7 @@ import {
   wellFormed,
 } from './requests.js'
 
-/** Both make the name of an action, which has as many. */
-const maxToolName = Math.floor(maxName / 2) - 20
+const maxToolName = maxName
 
 /** Repeated as it came, so nothing of it is trimmed. */
 const toolName = (field: string) =>
@@ -49,7 +48,12 @@ export const aapRequestBody = bodyObject({
   context: jsonObject('context')
     .optional()
     .meta({ description: 'What the runtime says. `session_id` is the session, and `cwd` stands in the details.' }),
-}).meta({ id: 'AapProposal', description: 'One call of a tool, that may be made once it is approved.' })
+})
+  .superRefine((body, context) => {
+    const problem = problemWithNames(body)
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  })
+  .meta({ id: 'AapProposal', description: 'One call of a tool, that may be made once it is approved.' })
 
 const maxWaitSeconds = 30
 

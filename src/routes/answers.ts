@@ -147,6 +147,26 @@ export const held = z
     ],
   })
 
+export const hookAnswer = z
+  .object({
+    hookSpecificOutput: z
+      .object({
+        hookEventName: z.literal('PreToolUse'),
+        permissionDecision: z.enum(['allow', 'deny']),
+        permissionDecisionReason: z
+          .string()
+          .meta({ description: 'For whoever looks on, or for the model: what to do next.' }),
+      })
+      .optional()
+      .meta({
+        description: 'Before a call, and where anything is wrong: always there. After a call: nothing is to be said.',
+      }),
+  })
+  .meta({
+    id: 'HookAnswer',
+    description: 'The decision. Whatever goes wrong is a `deny` as well, with its code and its sentence.',
+  })
+
 export const decided = z
   .object({
     id: z.string(),
@@ -330,7 +350,7 @@ export const settled = z
   )
   .meta({
     id: 'SettledConfirmation',
-    description: 'Resolved: by a whitelist entry at once, or, with `wait`, meanwhile.',
+    description: 'Resolved: by a whitelist entry or a rule at once, or, with `wait`, meanwhile.',
   })
 
 export const confirmationPage = z.object({ count, confirmations: z.array(confirmation), next_cursor: cursor }).meta({

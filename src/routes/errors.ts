@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
 import { inProtocol, isAapPath, paramIn } from '../aap/problem.js'
 import { stringifyInert } from '../core/json.js'
+import { denyBecause } from '../hooks/claude-code.js'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
 import { type ResponseHeader, responseHeaderNames } from './response-headers.js'
 import { OutcomeUnknown, StoreDisplaced, StoreUnavailable } from '../store/store.js'
@@ -435,6 +436,20 @@ export function aapFormOf(code: ProblemCode) {
   return inProtocol(code, problems[code].status)
 }
 
+/** Whoever asks here understands decisions alone: whatever goes wrong on the way to one is a no. */
+const hookPaths = '/hooks/'
+
+export function isHookPath(url: string): boolean {
+  return url.startsWith(hookPaths)
+}
+
+function sendDenial(reply: FastifyReply, { code, message }: Problem): FastifyReply {
+  void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  for (const name of responseHeaderNames) void reply.removeHeader(name)
+  const body = `${stringifyInert(denyBecause(code, message))}\n`
+  return reply.code(200).type('application/json; charset=utf-8').send(body)
+}
+
 /** A result among many: the answer it would have been alone. */
 export function problemResult(problem: Problem, requestId: string) {
   return { status_code: problems[problem.code].status as number, body: problemBody(problem, requestId) }
@@ -471,7 +486,8 @@ export function createErrorHandler(log: ErrorLog) {
     // is left of the body is read and dropped instead, until the request times out.
     if (problem.code === 'body_too_large') void reply.removeHeader('connection')
     if (problem.code === 'request_timeout') void reply.header('connection', 'close')
-    void sendProblem(reply, problem)
+    const isHook = request.method === 'POST' && isHookPath(request.url)
+    void (isHook ? sendDenial(reply, problem) : sendProblem(reply, problem))
   }
 }
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { isAapPath } from '../aap/problem.js'
 import { roles, rolesFor } from '../access/role.js'
 import { aapError } from './aap-bodies.js'
-import { aapFormOf, beforeRoutes, headersOf, type ProblemCode, problemCodes, problems } from './errors.js'
+import { aapFormOf, beforeRoutes, headersOf, isHookPath, type ProblemCode, problemCodes, problems } from './errors.js'
 import * as answers from './answers.js'
 import { idParams } from './requests.js'
 import { type ResponseHeader, responseHeaderNames, responseHeaders } from './response-headers.js'
@@ -17,6 +17,7 @@ const tags = {
   confirmations: 'What agents ask for, wait for, claim and report.',
   decisions: 'What people say to it.',
   whitelist: 'What passes without asking.',
+  hooks: 'What the hosts of agents ask before each call of a tool, in their own words.',
   sessions: 'What agents do in one conversation, counted, reset and stopped.',
   audit: 'What happened, as it stands and as it came about.',
   access: 'Keys, and the people they belong to.',
@@ -35,7 +36,8 @@ export function collectRoutes(app: FastifyInstance): Route[] {
 }
 
 /** Every problem that a route may answer with, in the order of the table. */
-export function problemsOf({ method, schema, config }: Omit<Route, 'url'>): ProblemCode[] {
+export function problemsOf({ method, url, schema, config }: Omit<Route, 'url'> & Partial<Route>): ProblemCode[] {
+  if (url !== undefined && isHookPath(url)) return []
   const { needs } = config ?? {}
   const isRead = method === 'GET' || method === 'HEAD'
   const isKeyed = needs !== undefined && needs !== 'page' && needs !== 'nothing'

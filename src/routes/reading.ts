@@ -7,8 +7,8 @@ import { Problem, toProblem } from './errors.js'
 import { aapRequestBody, toAskedByAap } from './aap-bodies.js'
 import { toGrantRequest } from './grant-request.js'
 import { readJson } from './json-body.js'
-import { batchBody, grantBody, submitBody } from './requests.js'
-import { readItem, readKey, toAsked } from './submission.js'
+import { batchBody, grantBody, hookBody, submitBody } from './requests.js'
+import { readItem, readKey, toAsked, toTold } from './submission.js'
 
 /** A body as it came, and what its route makes of it. */
 export interface Unread {
@@ -41,6 +41,7 @@ const readings = {
     })
   }),
   aap: reading(aapRequestBody, (body, caller) => computed(toAskedByAap(body, null, caller))),
+  hook: reading(hookBody, toTold),
   grant: reading(grantBody, (body, caller) => toGrantRequest(body, caller)),
 }
 export type Reads = keyof typeof readings

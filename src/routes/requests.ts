@@ -8,6 +8,7 @@ import { shorten } from '../core/ambiguity.js'
 import { nearTo } from '../core/closest.js'
 import { type Status, statuses, verdicts } from '../core/model.js'
 import { skeleton } from '../core/skeleton.js'
+import { actionPrefix, hookEvents } from '../hooks/claude-code.js'
 import { settingBounds, usualSettings } from '../sessions/collect.js'
 import { problemWithWhen, maxConditions, maxWhen, comparisonNames } from '../policy/when.js'
 
@@ -50,7 +51,7 @@ export const required = (field: string, max = Infinity) =>
 export const optional = (field: string, max = Infinity) =>
   atMost(field, max, z.string(`Field '${field}' must be a string`)).superRefine(wellFormed(field))
 
-const ownNames = ['system', 'whitelist'].map(skeleton)
+const ownNames = ['system', 'whitelist', 'rule'].map(skeleton)
 const isOwnName = (value: string) => {
   if (!/[:\u2236\ufe13\ufe55\uff1a]/.test(value)) return false
   const bare = skeleton(value)
@@ -60,7 +61,7 @@ const isOwnName = (value: string) => {
 /** Somebody's name. What the service signs with is reserved, so that nobody can pass for it; blank means unnamed. */
 const personName = (field: string) =>
   optional(field, maxName).refine((value) => !isOwnName(value), {
-    error: `Field '${field}' must not begin with 'system:' or 'whitelist:'; those names are the service's own`,
+    error: `Field '${field}' must not begin with 'system:', 'whitelist:' or 'rule:'; those names are the service's own`,
   })
 
 /** The name that somebody gives on a page. */
@@ -148,6 +149,66 @@ export const submitBody = bodyObject({
       timeout_seconds: 600,
     },
   ],
+})
+
+/** Ids of the host's own, where it gives one. */
+const hostId = (field: string) => optional(field, maxName).nullish()
+
+/** Not closed, as all other bodies are: hosts send more, and what comes with their next version must not deny every call. */
+export const hookBody = z
+  .object(
+    {
+      hook_event_name: z
+        .enum(hookEvents, { error: `Field 'hook_event_name' must be one of ${hookEvents.join(', ')}` })
+        .meta({ description: 'Before a call, after one that went well, or after one that failed.' }),
+      session_id: hostId('session_id').meta({
+        description: 'Becomes the session key; without one there is no session.',
+      }),
+      tool_name: optional('tool_name', maxName - actionPrefix.length)
+        .regex(/^\S(.*\S)?$/s, "Field 'tool_name' must neither be empty nor begin or end with a space")
+        .meta({ description: `The action is \`${actionPrefix}\` and this.` }),
+      tool_input: jsonObject('tool_input').meta({
+        description: 'Approved as it is, but for the `description` of Bash, which is left out: it does nothing.',
+      }),
+      cwd: optional('cwd').nullish().meta({ description: 'In which folder; approved with the rest.' }),
+      tool_use_id: hostId('tool_use_id').meta({ description: 'By which the outcome is reported afterwards.' }),
+      error: z.unknown().optional().meta({ description: 'How a call failed; of a text the beginning is kept.' }),
+    },
+    { error: 'The body must be a JSON object.' },
+  )
+  .meta({
+    id: 'HookCall',
+    description: "What a hook says of a call. Other fields of the host's are not looked at.",
+    examples: [
+      {
+        hook_event_name: 'PreToolUse',
+        session_id: '4f6c1b1e-6f5d-4c7e-9d0e-2f4f6a1f0c55',
+        tool_name: 'Bash',
+        tool_input: { command: 'git push --force', description: 'Publish the branch' },
+        cwd: '/home/ann/shop',
+        tool_use_id: 'toolu_01A09q90qw90lq917835lq9',
+      },
+    ],
+  })
+
+/** As long as a host may wait, and how long it does where it does not say. */
+const maxHookSeconds = 86_400
+const usualHookSeconds = 600
+const hookSeconds = `Query parameter 'timeout' must be a whole number of seconds from 1 to ${maxHookSeconds}`
+
+export const hookQuery = queryObject({
+  timeout: z
+    .string("Query parameter 'timeout' must be given once")
+    .regex(/^[1-9]\d{0,5}$/, hookSeconds)
+    .transform(Number)
+    .refine((seconds) => seconds <= maxHookSeconds, hookSeconds)
+    .default(usualHookSeconds)
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: maxHookSeconds,
+      description: "The hook's own time-out: the answer comes before it, by a tenth of it or ten seconds.",
+    }),
 })
 
 /** What an Idempotency-Key may be: what a header can carry and a person can read. */

@@ -5,9 +5,10 @@ import { actorOf, type Caller } from '../access/role.js'
 import { textOf } from '../core/actor.js'
 import type { Approved, Confirmation } from '../core/model.js'
 import { authorityOf } from '../service/settle.js'
-import type { Asked } from '../service/asked.js'
+import { failureOf, nameOfCall, toAction } from '../hooks/claude-code.js'
+import { type Asked, compute, type Computed } from '../service/asked.js'
 import { Problem, toProblem } from './errors.js'
-import { batchItem, problemWithKey, type submitBody } from './requests.js'
+import { batchItem, type hookBody, problemWithKey, type submitBody } from './requests.js'
 
 /** With a key the requester is its owner; another name in the body is no more than a comment. */
 export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
@@ -27,6 +28,50 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, c
     aap: null,
   }
   return { submission, key, by, authority: authorityOf(caller), computed: null }
+}
+
+/** What a hook tells of: a call of a tool that is to be made, or how one went. `name` is that of the act. */
+export type Told =
+  | { kind: 'call'; asked: Asked & { computed: Computed }; name: string | null }
+  | { kind: 'outcome'; outcome: 'succeeded' | 'failed'; message: string | null; name: string | null }
+
+/** In open mode all calls are of one requester. */
+export const hookRequester = 'claude-code'
+
+export function toTold(body: z.output<typeof hookBody>, caller: Caller): Told {
+  const sessionKey = body.session_id ?? ''
+  const name = body.tool_use_id ? nameOfCall(sessionKey, body.tool_use_id) : null
+  if (body.hook_event_name !== 'PreToolUse') {
+    const isFailure = body.hook_event_name === 'PostToolUseFailure'
+    const message = isFailure ? failureOf(body.error) : null
+    return { kind: 'outcome', outcome: isFailure ? 'failed' : 'succeeded', message, name }
+  }
+  const { action, description, details } = toAction({
+    tool: body.tool_name,
+    input: body.tool_input,
+    cwd: body.cwd ?? null,
+  })
+  const by = actorOf(caller, hookRequester)
+  const asked: Asked = {
+    submission: {
+      action,
+      description,
+      details: JSON.stringify(details),
+      requester: textOf(by),
+      sessionKey,
+      timeoutSeconds: null,
+      callbackUrl: null,
+      onBehalfOf: null,
+      requestedAs: null,
+      aap: null,
+    },
+    key: null,
+    by,
+    authority: authorityOf(caller),
+    computed: null,
+    isCall: true,
+  }
+  return { kind: 'call', asked: { ...asked, computed: compute(asked) }, name }
 }
 
 /** The key of a batch is a key for each of its items, by place. */

@@ -248,6 +248,7 @@ export function firstView(confirmation: Resolved, session: SessionState | null) 
 function adviceOn({ status, resolution: { by } }: Resolved): string {
   switch (status) {
     case 'auto_approved':
+      if (by.kind === 'rule') return `The rule '${by.name}' lets this pass; go ahead.`
       return 'A whitelist entry covers this action; go ahead.'
     case 'approved':
       return `Approved by ${textOf(by)}; go ahead.`

@@ -16,6 +16,11 @@ export interface Asked {
   authority: Authority
   /** Of a large one, from the thread that read it; null: computed when it is needed. */
   computed: Computed | null
+  /**
+   * A call of a tool, which its agent makes again as it was to learn what came of it: so the same again is the same request
+   * while that is pending, and its approval while nobody has claimed that; and no person is asked again who denied it.
+   */
+  isCall?: boolean
 }
 
 /** Who submits. */

@@ -90,6 +90,8 @@ export interface Act {
   key: string | null
   caller: Caller
   via: Via
+  /** By which the requester knows what it claims, to report it by that; absent or null: by the confirmation's id alone. */
+  name?: string | null
 }
 
 /** What tells one act from another. */
@@ -268,7 +270,10 @@ export function createDecide(deps: DecideDeps) {
     })
   }
 
-  function execute({ id, key, caller, via }: Act, { fingerprint, rule, isStill, needsSession, about, message }: Deed) {
+  function execute(
+    { id, key, caller, via, name = null }: Act,
+    { fingerprint, rule, isStill, needsSession, about, message }: Deed,
+  ) {
     return own<Acted>(id, caller, via, async (found, now) => {
       const actor = actorOf(caller, found.requester)
       const { action, digest, share, sessionKey } = found
@@ -299,8 +304,19 @@ export function createDecide(deps: DecideDeps) {
           record: { caller: actor, key, fingerprint, confirmationId: id, result: null, at: now },
         })
       }
+      if (name !== null) {
+        const before = await store.namedActs.get(actor, name)
+        const version = (before?.version ?? 0) + 1
+        const record = { requester: actor, name, version, confirmationId: id, at: now }
+        change.writes.push({ kind: 'named_act', expect: before?.version ?? 'absent', record })
+      }
       return { change, answer: { confirmation, isReplay: false } }
     })
+  }
+
+  /** For which confirmation the act of this name was claimed last; null: none was. */
+  async function claimedAs(name: string, requester: Actor): Promise<string | null> {
+    return (await store.namedActs.get(requester, name))?.confirmationId ?? null
   }
 
   /** What only the requester may do. */
@@ -319,7 +335,7 @@ export function createDecide(deps: DecideDeps) {
     })
   }
 
-  return { decide, decideByLink, comment, askFor, cancel, claim: claimOnce, report: reportOnce }
+  return { decide, decideByLink, comment, askFor, cancel, claim: claimOnce, report: reportOnce, claimedAs }
 }
 
 /** The texts that a requester adds count as written by it. */

@@ -1,9 +1,9 @@
 // What a submission passes on its way to a person: a list of gates, in order. A gate answers in place of holding it, requires
 // something of the commit that holds it, or both.
 import * as audit from '../audit/event.js'
-import { isVerified, shareOf, textOf } from '../core/actor.js'
+import { type ActorOf, isVerified, shareOf, textOf } from '../core/actor.js'
 import { resolve } from '../core/confirmation.js'
-import type { Confirmation, Pending, Refused, Submission, Via } from '../core/model.js'
+import type { Confirmation, Pending, Refused, Resolution, Submission, Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { callBack } from '../notify/callback-schedule.js'
 import { oddOneOf, plainWords } from '../policy/name.js'
@@ -43,6 +43,8 @@ export interface Candidate extends Governing {
   asked: { action: string; digest: string }
   /** Of its session; null without one. */
   use: Use | null
+  /** See `Asked`. */
+  isCall: boolean
   via: Via
   /** How much it writes. */
   bytes: number
@@ -139,6 +141,28 @@ export function createGates(deps: GateDeps): Gate[] {
     return refused(one, diskLimited(one.by, diskLimitBytes, resetMs), null)
   }
 
+  /** Whose rule wants nobody to be asked. Before the whitelist: no use of an entry is spent on it. */
+  const pass: Gate = {
+    name: 'pass',
+    answer(one) {
+      if (!one.passes) return null
+      const by = { kind: 'rule', name: one.terms.rule } as const
+      return autoApprove(one, { by, at: one.held.createdAt, via: 'rule', reason: null })
+    },
+  }
+
+  /** The same call again: the approval that came meanwhile is there to be claimed. */
+  const approvedBefore: Gate = {
+    name: 'approved before',
+    answer: (one) => (one.isCall ? findApproval(one) : null),
+  }
+
+  async function findApproval({ held }: Candidate): Promise<Proposal<Submitted> | null> {
+    const { requester, digest, description, createdAt: now } = held
+    const approved = await store.confirmations.unclaimedAlike(requester, digest, description, now)
+    return approved === undefined ? null : { answer: { confirmation: approved, isReplay: false, session: null } }
+  }
+
   const whitelist: Gate = {
     name: 'whitelist',
     answer(one, { uses }) {
@@ -164,28 +188,30 @@ export function createGates(deps: GateDeps): Gate[] {
     return grant === undefined ? null : cover(one, grant)
   }
 
-  function cover({ by, held, via }: Candidate, grant: Grant): Proposal<Submitted> {
-    const { createdAt: now } = held
-    const resolution = { by: { kind: 'grant', id: grant.id }, at: now, via: 'whitelist', reason: grant.reason } as const
+  function cover(one: Candidate, { id, reason, expiresAt }: Grant): Proposal<Submitted> {
+    const by = { kind: 'grant', id } as const
+    const proposal = autoApprove(one, { by, at: one.held.createdAt, via: 'whitelist', reason })
+    const { change } = proposal
+    change?.writes.push({ kind: 'use', grantId: id, count: 1 })
+    if (change !== undefined && expiresAt !== null) change.requires = [{ kind: 'before', at: expiresAt }]
+    return proposal
+  }
+
+  /** Nobody is asked, because a grant or a rule says so. */
+  function autoApprove(
+    { by, held, via }: Candidate,
+    resolution: Resolution & { by: ActorOf<'grant' | 'rule'> },
+  ): Proposal<Submitted> {
+    const { at } = resolution
     const confirmation = resolve(held, 'auto_approved', resolution, approvalMs)
     if (isRefusal(confirmation)) return { answer: confirmation }
     return {
       change: {
-        writes: [
-          { kind: 'confirmation', expect: 'absent', record: confirmation },
-          { kind: 'use', grantId: grant.id, count: 1 },
-          ...callBack(confirmation, now),
-        ],
-        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, grant.id, now)],
-        requires: grant.expiresAt === null ? [] : [{ kind: 'before', at: grant.expiresAt }],
+        writes: [{ kind: 'confirmation', expect: 'absent', record: confirmation }, ...callBack(confirmation, at)],
+        events: [audit.submitted(held, by, via), audit.autoApproved(confirmation, resolution.by, at)],
       },
       answer: { confirmation, isReplay: false, session: null },
     }
-  }
-
-  /** In the Agent Approval Protocol each request is one call, and whoever polls for two of one id would make two. */
-  function merges({ limits, submission }: Candidate): boolean {
-    return limits.mergesIdentical && submission.aap === null
   }
 
   /** The same again while it is pending. */
@@ -198,12 +224,18 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  async function join({ by, held, via }: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> {
+  /** In the Agent Approval Protocol each request is one call, and who polls for two of one id would make two. */
+  const merges = ({ limits, isCall, submission }: Candidate) =>
+    (limits.mergesIdentical || isCall) && submission.aap === null
+
+  async function join(one: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> {
+    const { by, held, via } = one
     const { requester, digest, description, createdAt: now } = held
     const pending =
       plan.held.find((one) => one.digest === digest && one.description === description) ??
       (await store.confirmations.alike(requester, digest, description, now))
-    if (pending === undefined) return null
+    // It may have been approved since that was looked for.
+    if (pending === undefined) return one.isCall ? findApproval(one) : null
     return {
       change: { writes: [], events: [audit.repeated(pending, by, now, via)] },
       answer: { confirmation: pending, isReplay: false, session: null },
@@ -212,7 +244,16 @@ export function createGates(deps: GateDeps): Gate[] {
 
   const deniedBefore: Gate = {
     name: 'denied before',
-    answer: (one) => (one.limits.denialHoldsMs === 0 ? null : holdDenial(one)),
+    answer: (one) => (one.isCall ? holdForRun(one) : one.limits.denialHoldsMs === 0 ? null : holdDenial(one)),
+  }
+
+  /** Of a call: as long as the session goes on, and without one as long as an approval may be claimed; or longer, by its rule. */
+  async function holdForRun(one: Candidate): Promise<Proposal<Submitted> | null> {
+    const { held, use } = one
+    const denied = await store.confirmations.lastDenied(held.digest, use === null ? held.createdAt - approvalMs : 0)
+    if (denied !== undefined && (use === null || denied.sessionId === held.sessionId))
+      return refused(one, finalDenial(denied), denied.id)
+    return one.limits.denialHoldsMs === 0 ? null : holdDenial(one)
   }
 
   async function holdDenial(one: Candidate): Promise<Proposal<Submitted> | null> {
@@ -275,7 +316,7 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  return [callback, unclearName, session, disk, whitelist, merge, deniedBefore, openLimit, rate]
+  return [callback, unclearName, session, disk, approvedBefore, pass, whitelist, merge, deniedBefore, openLimit, rate]
 }
 
 /** Takes slots and limits nothing: a rule that comes to limit them finds what was taken before. */
@@ -379,6 +420,13 @@ function mustWait(who: string, { failures, waitsUntil }: Streak, now: number): R
 /** As a wait: never none. */
 function toSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000))
+}
+
+function finalDenial({ id, resolution }: Refused): Refusal {
+  const by = textOf(resolution.by)
+  const because = resolution.reason === null ? '' : `, because: ${resolution.reason}`
+  const sentence = `${by} denied exactly this before${because}. That stands; nobody is asked again.`
+  return refuse('denied_before', sentence, { status: 'denied', id, resolved_by: by, reason: resolution.reason })
 }
 
 function standingDenial({ id, resolution }: Refused, holdsMs: number, now: number): Refusal {

@@ -88,6 +88,8 @@ export interface Service {
   cancel(id: string, by: string | null, reason: string | null, caller: Caller, via: Via): Promise<Decided | Refusal>
   /** The last gate before acting: passes once, for what was approved. */
   claim(act: Act, digest: string | null): Promise<Acted | Refusal>
+  /** For which confirmation the act of this name was claimed last, see `Act`; null: none was. */
+  claimedAs(name: string, requester: Actor): Promise<string | null>
   report(act: Act, outcome: 'succeeded' | 'failed', message: string | null): Promise<Acted | Refusal>
 
   // What a person does.

@@ -125,8 +125,8 @@ export function createSubmit(deps: SubmitDeps) {
     const bounded = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
     // There a rule may only shorten what was asked for.
     const timeoutSeconds = submission.aap === null ? bounded : Math.min(bounded, submission.timeoutSeconds ?? bounded)
-    const { terms, limits } = governing
-    return { terms, limits, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
+    const { terms, limits, passes } = governing
+    return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 
   /** One of a batch, or one with a key: what it takes is noted in `planned`, for those that follow. */
@@ -157,7 +157,7 @@ export function createSubmit(deps: SubmitDeps) {
 
   /** What a submission changes: the answer of the first gate that has one, or it is held for a person. */
   async function propose(ruled: Ruled, via: Via, planned: Plan): Promise<Proposal<Submitted>> {
-    const { submission, by, terms, limits } = ruled
+    const { submission, by, terms, limits, passes } = ruled
     const { computed } = ruled.asked
     const now = clock.now()
     const share = shareOf(by)
@@ -165,10 +165,12 @@ export function createSubmit(deps: SubmitDeps) {
     if (use instanceof Promise) use = await use
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
+    const { isCall = false } = ruled.asked
+    held.joins = (limits.mergesIdentical || isCall) && submission.aap === null
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
-    const one: Candidate = { submission, by, terms, limits, held, asked, use, via, bytes }
+    const one: Candidate = { submission, by, terms, limits, passes, held, asked, use, isCall, via, bytes }
     const requires: Requirement[] = []
     for (const gate of gates) {
       const answered = gate.answer(one, planned)

@@ -23,6 +23,7 @@ import {
   type Execution,
   type ExecutionState,
   type IdempotencyRecord,
+  type NamedAct,
   type SentBefore,
   type Pending,
   type Refused,
@@ -58,6 +59,7 @@ export const confirmations = describe<Confirmation>()({
     share: fixed((c) => c.share),
     session_id: fixed((c) => c.sessionId),
     caution: fixed((c) => (c.caution === null ? null : JSON.stringify(c.caution))),
+    joins: fixed((c) => (c.joins ? 1 : null)),
     callback_url: fixed((c) => c.callbackUrl),
     requested_as: fixed((c) => c.requestedAs),
     on_behalf_of: fixed((c) => c.onBehalfOf),
@@ -97,6 +99,7 @@ export const confirmations = describe<Confirmation>()({
     share: row.share,
     sessionId: row.session_id,
     caution: row.caution === null ? null : (JSON.parse(row.caution) as Caution),
+    joins: row.joins === 1,
     callbackUrl: row.callback_url,
     requestedAs: row.requested_as,
     onBehalfOf: row.on_behalf_of,
@@ -325,6 +328,20 @@ export const idempotency = describe<IdempotencyRecord, SentBefore>()({
     created_at: fixed((i) => i.at),
   },
   toRecord: (row) => ({ fingerprint: row.fingerprint, confirmationId: row.confirmation_id, result: row.result }),
+})
+
+/** Likewise. */
+export const namedActs = describe<NamedAct, Pick<NamedAct, 'version' | 'confirmationId'>>()({
+  name: 'named_acts',
+  key: ['requester', 'name'],
+  columns: {
+    requester: fixed((a) => idempotencyOwner(a.requester)),
+    name: fixed((a) => a.name),
+    version: changing((a) => a.version),
+    confirmation_id: changing((a) => a.confirmationId),
+    at: changing((a) => a.at),
+  },
+  toRecord: (row) => ({ version: row.version, confirmationId: row.confirmation_id }),
 })
 
 /** No verified name begins like one that was only given, so nobody can use up another's keys. */
@@ -634,6 +651,7 @@ export const tables = {
   delivery: deliveries,
   grant: grants,
   idempotency,
+  named_act: namedActs,
   person: people,
   key: keys,
   instance: instances,

@@ -9,12 +9,14 @@ import type { SignIn, SignInLink } from '../access/sign-in.js'
 import type { Actor } from '../core/actor.js'
 import type {
   Alarm,
+  Approved,
   ChannelName,
   Confirmation,
   Delivery,
   DeliveryKey,
   IdempotencyRecord,
   MessageRef,
+  NamedAct,
   Refused,
   Resolved,
   SentBefore,
@@ -41,6 +43,7 @@ export type Write =
   | { kind: 'sign_in_link'; expect: number | 'absent'; record: SignInLink }
   /** Only ever added; a conflict if the caller has used the key before. */
   | { kind: 'idempotency'; record: IdempotencyRecord }
+  | { kind: 'named_act'; expect: number | 'absent'; record: NamedAct }
   /** Keyed by requester and session key. What a run has is counted by `count` alone: a write keeps that of the same run. */
   | { kind: 'session'; expect: number | 'absent'; record: Session }
   /** A session id that was rotated away. */
@@ -260,6 +263,10 @@ export interface Store {
   idempotency: {
     get(caller: Actor, key: string): Promise<SentBefore | undefined>
   }
+  /** What this requester has claimed for the act of this name. */
+  namedActs: {
+    get(requester: Actor, name: string): Promise<Pick<NamedAct, 'version' | 'confirmationId'> | undefined>
+  }
   /** Everyone who ever had a key or is known by a chat. `read` answers at once, for caches that follow. */
   people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
   /** Every key there ever was. `read` answers at once, for caches that follow. */
@@ -345,6 +352,8 @@ export interface Confirmations {
   countExecutions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
   /** The requester's oldest pending one of this digest and description that is not due at `now`. */
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
+  /** The requester's oldest approval by people of this digest and description that may be claimed at `now`. */
+  unclaimedAlike(requester: string, digest: string, description: string, now: number): Promise<Approved | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>
   /** What is pending in a session, the oldest first; without what may be large. */

@@ -90,6 +90,7 @@ const sentences: Record<Outcome, (resolution: Resolution, votes: Vote[]) => Mark
 }
 
 function actorName(actor: Actor): Markup {
+  if (actor.kind === 'rule') return html`the rule ${named(actor.name)}`
   if (actor.kind !== 'grant') return named(textOf(actor))
   return html`the whitelist entry with the ID <code>${writtenLine(actor.id)}</code>`
 }

@@ -247,6 +247,7 @@ t.test('which field is wrong is said', async (t) => {
     ['tool', undefined],
     ['tool', null],
     ['tool', 'x'.repeat(1000)],
+    ['context', { mcp_server: 'a\0b' }],
     ['server', ''],
     ['arguments', []],
     ['arguments', 'x'],

@@ -52,7 +52,24 @@ t.test('a duration is a positive whole number with its unit, and nothing else', 
 t.test('a tool is named as hooks name it, so that one rule is for both', async (t) => {
   t.equal(describe(proposed()).action, 'tool:Bash')
   t.equal(describe(proposed({ tool: 'create_issue', server: 'github' })).action, 'tool:mcp__github__create_issue')
+  t.equal(describe(proposed({ context: { mcp_server: '' } })).action, 'tool:Bash')
 })
+
+t.test(
+  "a tool of somebody's server passes for none of the host's own, wherever an adapter says whose it is",
+  async (t) => {
+    for (const one of [
+      { server: 'evil' },
+      { context: { mcp_server: 'evil' } },
+      { server: 'evil', context: { mcp_server: 'good' } },
+    ]) {
+      t.equal(describe(proposed({ tool: 'Read', ...one })).action, 'tool:mcp__evil__Read')
+    }
+    for (const odd of [7, null, {}, true]) {
+      t.equal(describe(proposed({ tool: 'Read', context: { mcp_server: odd } })).action, 'tool:mcp__unknown__Read')
+    }
+  },
+)
 
 t.test('the details are the arguments, and the folder where there is one', async (t) => {
   t.equal(describe(proposed()).details, '{"tool_input":{"command":"ls"}}')
@@ -103,7 +120,8 @@ t.test('a session is what the runtime calls so, and nothing that could not be on
 })
 
 t.test("a person reads the agent's words as the agent's, whatever they imitate", async (t) => {
-  const wordsOf = (fields: Partial<Proposed>) => describe(proposed(fields)).description
+  const wordsOf = (fields: Partial<Proposed>) => describe(proposed(fields)).description.replace(/^.*\n\n/, '')
+  t.equal(describe(proposed()).description, 'Run in the shell: ls\n\nThe agent gave no reason.')
   t.equal(wordsOf({}), 'The agent gave no reason.')
   t.equal(wordsOf({ agent_reasoning: ' \n' }), 'The agent gave no reason.')
   t.equal(wordsOf({ agent_reasoning: 'Charged twice.' }), 'The agent says:\n> Charged twice.')

@@ -142,7 +142,8 @@ t.test('a request is made, waits for a person, and is answered with what came of
     action: 'tool:issue_refund',
     details: { tool_input: proposal.arguments },
     session_key: 's1',
-    description: 'The agent says:\n> Charged twice.\n\nIts runtime says: {"session_id":"s1"}',
+    description:
+      'Use the tool issue_refund\n\nThe agent says:\n> Charged twice.\n\nIts runtime says: {"session_id":"s1"}',
   })
   t.same((await read(built.bot, id)).body, made.body)
   await deny(built, id, { reason: 'not this one' })

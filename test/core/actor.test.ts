@@ -7,6 +7,7 @@ const cases: [Actor, string, boolean, boolean][] = [
   [{ kind: 'person', name: 'alice' }, 'alice', true, true],
   [{ kind: 'agent', name: 'deploy-bot' }, 'deploy-bot', true, true],
   [{ kind: 'grant', id: '0197-x' }, 'whitelist:0197-x', true, true],
+  [{ kind: 'rule', name: 'tool:Read, tool:Glob' }, 'rule:tool:Read, tool:Glob', true, true],
   [{ kind: 'system', part: 'first-start' }, 'system:first-start', true, true],
   [{ kind: 'chat', channel: 'telegram', id: '-100' }, 'telegram:-100', true, false],
   [{ kind: 'link', recipient: { kind: 'person', name: 'olga' } }, 'olga', true, true],

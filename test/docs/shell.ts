@@ -149,7 +149,7 @@ async function createReader(t: Test, reading: Reading) {
   mkdirSync(shims)
   // Packages that an example imports are found as in a clone, this one included: there it knows itself by its name.
   copyFileSync(join(root, 'package.json'), join(home, 'package.json'))
-  for (const name of ['node_modules', 'dist', 'clients']) symlinkSync(join(root, name), join(home, name))
+  for (const name of ['node_modules', 'dist', 'clients', 'presets']) symlinkSync(join(root, name), join(home, name))
   for (const [name, script] of Object.entries(commands)) writeFileSync(join(shims, name), script, { mode: 0o755 })
   const shell = openShell(t, home, {
     PATH: [shims, dirname(process.execPath), process.env.PATH].join(delimiter),

@@ -39,6 +39,7 @@ t.test('the package holds what is needed, installs into an empty folder and work
   const files = filesBelow(installed).map((file) => relative(installed, file))
   t.ok(files.includes('dist/src/server.js'))
   t.ok(files.includes('openapi.yaml'))
+  t.ok(files.includes('presets/coding-agents.yaml'))
   t.ok(files.includes('policy.schema.json'))
   t.same(
     files.filter((file) => /test|bench|scripts|\.map$|(?<!\.d)\.ts$|tsbuildinfo/.test(file)),

@@ -492,13 +492,16 @@ t.test('the sample shows what is built in for sessions and the breaker', async (
   t.same(rulesOf(sample)[0]!.limits.breaker, defaultBreaker)
 })
 
-t.test('in the sample every rule has what helps against tiredness, and the last one is for everything', async (t) => {
-  const { rules } = parseYaml(sample) as { rules: Record<string, unknown>[] }
-  for (const rule of rules) {
-    t.match(rule, { open_limit: Number, merge_identical: true, refuse_after_denial: Number }, String(rule.name))
-  }
-  t.match(rules.at(-1), { action: '*', whitelist: false, when: undefined })
-})
+t.test(
+  'in the sample every rule that asks has what helps against tiredness, and the last one is for everything',
+  async (t) => {
+    const { rules } = parseYaml(sample) as { rules: Record<string, unknown>[] }
+    for (const rule of rules.filter(({ pass }) => pass !== true)) {
+      t.match(rule, { open_limit: Number, merge_identical: true, refuse_after_denial: Number }, String(rule.name))
+    }
+    t.match(rules.at(-1), { action: '*', whitelist: false, when: undefined })
+  },
+)
 
 const manual = readFileSync(fileURLToPath(new URL('../../../docs/rules.md', import.meta.url)), 'utf8')
 

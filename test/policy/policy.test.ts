@@ -95,6 +95,7 @@ rules:
     breaker: { warn: 1, wait: 2, suspend: 3, wait_seconds: 30, fixation: 4 }
 `)
   t.same(policy.govern('a', '{}'), {
+    passes: false,
     terms: {
       rule: 'all',
       risk: 'high',

@@ -1378,16 +1378,19 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     'what is pending is known by its requester, digest and description, until it is resolved or due',
     async (t) => {
       const store = await open(t)
-      const { requester, digest, description, deadline } = confirmation('c1')
+      const joining = (id: string, fields: Partial<Pending> = {}) => confirmation(id, { joins: true, ...fields })
+      const { requester, digest, description, deadline } = joining('c1')
       const alike = (text = description, now = 1000) => store.confirmations.alike(requester, digest, text, now)
       t.equal(await alike(), undefined)
-      await store.commit(insert(confirmation('c1')))
-      await store.commit(insert(confirmation('c2')))
-      await store.commit(insert(confirmation('c3', { requester: 'bot', digest: 'other' })))
-      t.same(await alike(), confirmation('c1'))
+      await store.commit(insert(confirmation('c0')))
+      t.equal(await alike(), undefined, 'one that nothing joins')
+      await store.commit(insert(joining('c1')))
+      await store.commit(insert(joining('c2')))
+      await store.commit(insert(joining('c3', { requester: 'bot', digest: 'other' })))
+      t.same(await alike(), joining('c1'))
       t.equal(await alike('another'), undefined)
       t.equal(await alike(description, deadline), undefined)
-      await store.commit(approve(confirmation('c1'), 'p'))
+      await store.commit(approve(joining('c1'), 'p'))
       t.match(await alike(), { id: 'c2' })
       t.equal(await store.confirmations.alike('bot', digest, description, 1000), undefined)
     },
@@ -1568,7 +1571,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     const place = temporaryFolder(t)
     const store = await open(t, { place, now: () => time })
     const submit = (id: string, fields: Partial<Pending> = {}) => {
-      const record = confirmation(id, fields)
+      const record = confirmation(id, { joins: true, ...fields })
       const { requester, digest, description } = record
       return { ...insert(record), requires: [{ kind: 'nothing_alike' as const, requester, digest, description }] }
     }
@@ -1577,7 +1580,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
     t.match(all[1], { unmet: { kind: 'nothing_alike' }, quota: null })
     t.ok(isCommitted(await store.commit(submit('c4', { description: 'another' }))))
     t.ok(isCommitted(await store.commit(submit('c5', { digest: 'another' }))))
-    await store.commit(approve(confirmation('c1'), 'p'))
+    await store.commit(approve(confirmation('c1', { joins: true }), 'p'))
     t.ok(isCommitted(await store.commit(submit('c6'))))
     await store.close()
     const again = await open(t, { place, now: () => time })

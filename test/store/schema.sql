@@ -61,47 +61,46 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT, comments TEXT, aap TEXT,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT, comments TEXT, joins INTEGER, aap TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
     CHECK ((claimed_at IS NULL) = (report_by IS NULL))
   ) STRICT;
 
-CREATE INDEX confirmations_action ON confirmations (action, created_at);
+CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending' AND joins = 1;
 
-CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending';
-
-CREATE INDEX confirmations_claimed ON confirmations (report_by) WHERE execution = 'claimed';
+CREATE TRIGGER confirmations_close AFTER UPDATE OF status ON confirmations
+    WHEN OLD.status = 'pending' AND NEW.status <> 'pending' BEGIN
+    UPDATE open_counts SET open = open - 1 WHERE requester = OLD.requester;
+    DELETE FROM open_counts WHERE requester = OLD.requester AND open = 0;
+  END;
 
 CREATE INDEX confirmations_created_at ON confirmations (created_at);
 
 CREATE INDEX confirmations_denied ON confirmations (digest, resolved_at) WHERE status = 'denied';
 
-CREATE INDEX confirmations_due ON confirmations (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX confirmations_due ON confirmations (execution, due_at) WHERE due_at IS NOT NULL;
 
 CREATE INDEX confirmations_ended ON confirmations (status, resolved_at)
     WHERE resolved_at IS NOT NULL AND status <> 'auto_approved';
 
-CREATE INDEX confirmations_id_end ON confirmations (created_at / 604800000, substr(id, -6));
-
-CREATE INDEX confirmations_pending ON confirmations (deadline) WHERE status = 'pending';
-
-CREATE INDEX confirmations_requester ON confirmations (requester, created_at);
+CREATE TRIGGER confirmations_open AFTER INSERT ON confirmations WHEN NEW.status = 'pending' BEGIN
+    INSERT INTO open_counts VALUES (NEW.requester, 1) ON CONFLICT DO UPDATE SET open = open + 1;
+  END;
 
 CREATE INDEX confirmations_resolved_by ON confirmations (resolved_by, created_at) WHERE resolved_by <> '';
 
 CREATE INDEX confirmations_session_ended ON confirmations (share, session_key, resolved_at)
     WHERE resolved_at IS NOT NULL AND session_key <> '';
 
-CREATE INDEX confirmations_session_key ON confirmations (session_key, created_at);
-
 CREATE INDEX confirmations_session_open ON confirmations (share, session_key, created_at)
     WHERE due_at IS NOT NULL AND session_key <> '';
 
 CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
-CREATE INDEX confirmations_unclaimed ON confirmations (claim_by) WHERE execution = 'unclaimed';
+CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
+    WHERE status = 'approved' AND execution = 'unclaimed';
 
 CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
 
@@ -203,6 +202,16 @@ CREATE TRIGGER events_thousand AFTER INSERT ON events
     WHERE seq < NEW.seq AND seq >= (SELECT max(seq) / 1000 FROM events WHERE seq < NEW.seq) * 1000;
   END;
 
+CREATE TABLE filed (
+    facet INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    PRIMARY KEY (facet, value, created_at, arrival)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE filed_up_to (id INTEGER PRIMARY KEY CHECK (id = 1), arrival INTEGER NOT NULL) STRICT;
+
 CREATE TABLE "grants" (
     arrival INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -280,6 +289,17 @@ CREATE TABLE links (
     created_at INTEGER NOT NULL,
     used_at INTEGER
   , recipient_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
+
+CREATE TABLE named_acts (
+    requester TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (requester, name)
+  ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE open_counts (requester TEXT NOT NULL PRIMARY KEY, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE "people" (
     name TEXT NOT NULL PRIMARY KEY,
@@ -384,6 +404,14 @@ CREATE TABLE sign_ins (
 CREATE INDEX sign_ins_end ON sign_ins (ends_at);
 
 CREATE INDEX sign_ins_key ON sign_ins (key_id, created_at);
+
+CREATE TABLE unfiled_slots (
+    arrival INTEGER PRIMARY KEY,
+    quota TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    kept_until INTEGER NOT NULL
+  ) STRICT;
 
 CREATE TABLE voters (
     voter TEXT NOT NULL,

@@ -266,6 +266,10 @@ t.test('a resolved confirmation says what stands, who did it, when and why', asy
       resolved(example(), 'auto_approved', { kind: 'grant', id: 'g1' }),
       /Approved automatically By the whitelist entry with the ID g1 at .*\. Nobody was asked\./,
     ],
+    [
+      resolved(example(), 'auto_approved', { kind: 'rule', name: 'reading' }),
+      /Approved automatically By the rule reading at .*\. Nobody was asked\./,
+    ],
     [resolved(example(), 'expired', 'system:timeout'), /Expired At .* No decision came in time, so it is not approved/],
   ]
   for (const [confirmation, expected] of cases) {

@@ -4,14 +4,16 @@ import { briefly, confirmations as table, inPassing } from '../records.js'
 import type { ConfirmationFilter, Confirmations, Cursor, Page } from '../store.js'
 import type { SqlValue } from '../table.js'
 import type Database from './driver.js'
-import { findPlaces, type Order } from './listing.js'
+import { filedUpTo, idEnd, idsTogether } from './filing.js'
+import { findPlaces, isPending, type Order } from './listing.js'
 import { anyConfirmation, type AssertKnown, maxPageBytes, read, takeSome } from './reading.js'
+
+/** The other states in which time changes a confirmation. */
+const isUnclaimed = "execution = 'unclaimed'"
+const isClaimed = "execution = 'claimed'"
 
 /** What was pending, and is no more. */
 const waysToEnd: Status[] = ['approved', 'denied', 'expired', 'cancelled']
-
-/** As the index on the ends of ids counts them. */
-const weekMs = 604_800_000
 
 export function readConfirmations(db: Database.Database, assertKnown: AssertKnown): Confirmations {
   const sql = prepare(db)
@@ -36,11 +38,7 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
 
     idsEndingIn: read((end: string, since: number, requester: string | null, limit: number) => {
       assertKnown(anyConfirmation)
-      // A week that begins at any time lies in two of the index, and what is ahead of the clock perhaps in a third.
-      const first = Math.floor(since / weekMs)
-      return [first + 2, first + 1, first]
-        .flatMap((week) => sql.endingIn.all({ end, since, week, requester, limit }) as string[])
-        .slice(0, limit)
+      return sql.endingIn.all({ end, since, requester, limit }) as string[]
     }),
 
     brief: read((id: string) => {
@@ -83,7 +81,7 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     due: read((now: number, limit: number, after: Cursor | null = null) =>
       collect(sql.due.iterate({ now, ...behind(after) }), limit),
     ),
-    nextDue: read(() => sql.nextDue.get() as number | undefined),
+    nextDue: read(() => (sql.nextDue.get() as number | null) ?? undefined),
     ahead: read((now: number, limit: number, after: Cursor | null = null) =>
       collect(sql.ahead.iterate({ now, ...behind(after) }), limit),
     ),
@@ -94,7 +92,11 @@ export function readConfirmations(db: Database.Database, assertKnown: AssertKnow
     alike: read((requester: string, digest: string, description: string, now: number) =>
       first(sql.alike.get(requester, digest, description, now)),
     ),
-    soonestDeadline: read((requester: string) => (sql.soonestDeadline.get(requester) as number | null) ?? undefined),
+    soonestDeadline: read((requester: string) => sql.soonestDeadline.get(requester) as number | undefined),
+    unclaimedAlike: read((requester: string, digest: string, description: string, now: number) => {
+      const found = first(sql.unclaimedAlike.get(requester, digest, description, now))
+      return found?.status === 'approved' ? found : undefined
+    }),
     pendingIn: read((share: string, sessionKey: string, limit: number) => {
       assertKnown(anyConfirmation)
       return (sql.pendingIn.all(share, sessionKey, limit) as SqlValue[][]).map(toRecord)
@@ -129,21 +131,36 @@ function prepare(db: Database.Database) {
   const rows = (text: string) => db.prepare(text).raw()
   const columns = table.columns()
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
-  const fromPending = 'FROM confirmations INDEXED BY confirmations_pending'
-  // In two parts, because a comparison of pairs looks through all that have the same time.
-  const byTime = (column: 'deadline' | 'due_at', read: string, from: string, condition: string) =>
-    rows(`SELECT ${column}, arrival, ${read} ${from} WHERE ${condition} AND ${column} = @at AND arrival > @arrival
-      UNION ALL SELECT ${column}, arrival, ${read} ${from} WHERE ${condition} AND ${column} > @at
-      ORDER BY ${column}, arrival`)
-  const byDeadline = (read: string) => byTime('deadline', read, fromPending, "status = 'pending'")
-  const byDue = (condition: string) => byTime('due_at', columns, 'FROM confirmations', condition)
+  const fromDue = 'FROM confirmations INDEXED BY confirmations_due'
+  const fromPending = `${fromDue} WHERE ${isPending}`
+  // Each in two parts, because a comparison of pairs looks through all that have the same time.
+  const byTime = (read: string, states: string[], condition: string) =>
+    rows(
+      `${states
+        .flatMap((state) =>
+          ['due_at = @at AND arrival > @arrival', 'due_at > @at'].map((after) => `${state} AND ${after}`),
+        )
+        .map((where) => `SELECT due_at, arrival, ${read} ${fromDue} WHERE ${where} AND ${condition}`)
+        .join(' UNION ALL ')} ORDER BY due_at, arrival`,
+    )
+  const byDeadline = (read: string) => byTime(read, [isPending], 'true')
+  const byDue = (condition: string) => byTime(columns, [isPending, isUnclaimed, isClaimed], condition)
   return {
     get: rows(`SELECT ${columns} FROM confirmations WHERE ${table.whereKey}`),
     endingIn: db
       .prepare(
-        `SELECT id FROM confirmations INDEXED BY confirmations_id_end
-        WHERE created_at / ${weekMs} = @week AND substr(id, -6) = substr(@end, -6)
-          AND substr(id, -length(@end)) = @end AND created_at >= @since AND (@requester IS NULL OR requester = @requester)
+        // What was filed together is gone through from the latest down to that of the first since then.
+        `WITH RECURSIVE files (n) AS (
+          SELECT ${filedUpTo} / ${idsTogether}
+          UNION ALL SELECT n - 1 FROM files WHERE n > (SELECT arrival FROM confirmations
+            WHERE created_at >= @since ORDER BY created_at LIMIT 1) / ${idsTogether})
+        SELECT id FROM (
+          SELECT arrival FROM files CROSS JOIN filed
+          WHERE facet = ${idEnd} AND value = n || ':' || substr(@end, -6) AND created_at >= @since
+          UNION ALL SELECT arrival FROM confirmations NOT INDEXED
+          WHERE arrival > ${filedUpTo} AND substr(id, -6) = substr(@end, -6) AND created_at >= @since)
+        CROSS JOIN confirmations USING (arrival)
+        WHERE substr(id, -length(@end)) = @end AND (@requester IS NULL OR requester = @requester)
         ORDER BY arrival DESC LIMIT @limit`,
       )
       .pluck(),
@@ -158,13 +175,19 @@ function prepare(db: Database.Database) {
       WHERE status = ? AND status <> 'auto_approved' AND resolved_at > ?
       ORDER BY resolved_at DESC, arrival DESC LIMIT ?`),
     overdue: rows(`SELECT ${table.columns(inPassing)} ${fromPending}
-      WHERE status = 'pending' AND deadline <= ? AND deadline > ? ORDER BY deadline DESC, arrival DESC LIMIT ?`),
+      AND due_at <= ? AND due_at > ? ORDER BY due_at DESC, arrival DESC LIMIT ?`),
     due: byDue('due_at <= @now'),
-    nextDue: db.prepare('SELECT due_at FROM confirmations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1').pluck(),
+    nextDue: db
+      .prepare(
+        `SELECT min(due_at) FROM (${[isPending, isUnclaimed, isClaimed]
+          .map((state) => `SELECT min(due_at) AS due_at ${fromDue} WHERE ${state} AND due_at IS NOT NULL`)
+          .join(' UNION ALL ')})`,
+      )
+      .pluck(),
     ahead: byDue('coalesce(resolved_at, created_at) > @now'),
     countPending: db
       .prepare(
-        `SELECT (SELECT count(*) ${fromPending} WHERE status = 'pending' AND deadline > @now) -
+        `SELECT (SELECT count(*) ${fromPending} AND due_at > @now) -
         (SELECT count(*) FROM confirmations WHERE status = 'pending' AND created_at > @now)`,
       )
       .pluck(),
@@ -175,16 +198,19 @@ function prepare(db: Database.Database) {
       )
       .pluck(),
     countExecutions: db.prepare(`SELECT
-      (SELECT count(*) FROM confirmations WHERE execution = 'unclaimed') AS unclaimed,
-      (SELECT count(*) FROM confirmations WHERE execution = 'claimed') AS claimed,
+      (SELECT count(*) ${fromDue} WHERE ${isUnclaimed} AND due_at IS NOT NULL) AS unclaimed,
+      (SELECT count(*) ${fromDue} WHERE ${isClaimed} AND due_at IS NOT NULL) AS claimed,
       (SELECT count(*) FROM (SELECT 1 FROM confirmations WHERE execution = 'unreported' LIMIT 1000)) AS unreported`),
     alike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_alike
-      WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ?
+      WHERE status = 'pending' AND joins = 1 AND requester = ? AND digest = ? AND description = ? AND deadline > ?
       ORDER BY arrival LIMIT 1`),
+    unclaimedAlike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_unclaimed_alike
+      WHERE status = 'approved' AND execution = 'unclaimed' AND requester = ? AND digest = ? AND description = ?
+        AND claim_by > ? ORDER BY arrival LIMIT 1`),
     soonestDeadline: db
       .prepare(
-        `SELECT min(deadline) FROM (SELECT deadline FROM confirmations INDEXED BY confirmations_alike
-          WHERE status = 'pending' AND requester = ? LIMIT 100)`,
+        `SELECT due_at FROM (SELECT due_at, requester ${fromPending} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1000)
+        WHERE requester = ? LIMIT 1`,
       )
       .pluck(),
     pendingIn: rows(`SELECT ${table.columns(briefly)} FROM confirmations INDEXED BY confirmations_session_open

@@ -5,6 +5,7 @@ import { longestTimeoutSeconds } from '../../policy/risk.js'
 import type { Status } from '../../core/model.js'
 import type { ConfirmationFilter, Cursor } from '../store.js'
 import type Database from './driver.js'
+import { facets, type FacetName, filedUpTo } from './filing.js'
 
 export type Order = 'deadline' | 'newest' | 'oldest'
 
@@ -22,18 +23,23 @@ const maxBlocks = 8
 /** The rows in which a filter finds what it fits, in the order of creation. */
 const indexes: Record<Name, { column: string; rows: string; where?: string }> = {
   votedBy: { column: 'voter', rows: 'voters AS #' },
-  sessionKey: { column: 'session_key', rows: 'confirmations AS # INDEXED BY confirmations_session_key' },
+  sessionKey: filedBy('sessionKey'),
   resolvedBy: {
     column: 'resolved_by',
     rows: 'confirmations AS # INDEXED BY confirmations_resolved_by',
     where: "#.resolved_by <> ''",
   },
-  requester: { column: 'requester', rows: 'confirmations AS # INDEXED BY confirmations_requester' },
-  action: { column: 'action', rows: 'confirmations AS # INDEXED BY confirmations_action' },
+  requester: filedBy('requester'),
+  action: filedBy('action'),
   statuses: { column: 'status', rows: 'confirmations AS # INDEXED BY confirmations_status' },
 }
 type Name = 'votedBy' | 'sessionKey' | 'resolvedBy' | 'requester' | 'action' | 'statuses'
 const names = Object.keys(indexes) as Name[]
+
+/** Only what is filed: see `unfiled`. */
+function filedBy(name: FacetName) {
+  return { column: 'value', rows: 'filed AS #', where: `#.facet = ${facets[name].number}` }
+}
 
 interface Given {
   name: Name
@@ -50,13 +56,15 @@ const orders = {
     upTo: '<=',
   },
   deadline: {
-    key: 'deadline',
+    key: 'due_at',
     way: 'ASC',
-    behind: ['a.deadline = @key AND a.arrival > @arrival', 'a.deadline > @key'],
+    behind: ['a.due_at = @key AND a.arrival > @arrival', 'a.due_at > @key'],
     upTo: '<=',
   },
 } as const
 
+/** What is pending is due at its deadline. As the index on what is due has it: of that it is what has no execution. */
+export const isPending = 'execution IS NULL'
 /** What is written as pending, and has expired by now. */
 const isOverdue = "b.status = 'pending' AND b.deadline <= @now"
 const byTimeout = textOf(system('timeout'))
@@ -70,7 +78,7 @@ interface Source {
 export function findPlaces(db: Database.Database) {
   const statements = new Map<string, ReturnType<Database.Database['prepare']>>()
   const anyOverdue = db.prepare(
-    "SELECT 1 FROM confirmations INDEXED BY confirmations_pending WHERE status = 'pending' AND deadline <= ? LIMIT 1",
+    `SELECT 1 FROM confirmations INDEXED BY confirmations_due WHERE ${isPending} AND due_at <= ? LIMIT 1`,
   )
 
   /** There are only so many ways to put filters together. */
@@ -111,6 +119,17 @@ export function findPlaces(db: Database.Database) {
 
     const [start, end] = endsOf(filter, order, now)
     let place = after !== null && isFurther(after, start) ? after : start
+    const most = { endKey: end[0], endArrival: end[1], limit: limit + 1 }
+    const [unfiled, rest] = unfiledOf(given, order)
+    let alsoFound =
+      unfiled === null
+        ? []
+        : ask(select(unfiled, [isInBlock, ...rest.map(isAmong), ...bounds], 'LIMIT @limit'), {
+            ...values,
+            ...most,
+            key: place[0],
+            arrival: place[1],
+          })
     const found: Cursor[] = []
     for (let block = 0; block < maxBlocks; block++) {
       if (!isFurther(end, place)) return { found, next: null }
@@ -124,7 +143,10 @@ export function findPlaces(db: Database.Database) {
       if (isFurther(reached, end)) reached = end
       const others = given.filter(({ name }) => name !== rarest.name).map(isAmong)
       const most = { endKey: reached[0], endArrival: reached[1], limit: limit + 1 - found.length }
-      found.push(...ask(select(rarest, [isInBlock, ...others, ...bounds], 'LIMIT @limit'), { ...at, ...most }))
+      const inBlock = ask(select(rarest, [isInBlock, ...others, ...bounds], 'LIMIT @limit'), { ...at, ...most })
+      const alsoInBlock = alsoFound.filter((one) => !isFurther(one, reached))
+      alsoFound = alsoFound.slice(alsoInBlock.length)
+      found.push(...[...inBlock, ...alsoInBlock].sort((one, other) => (isFurther(one, other) ? 1 : -1)))
       if (found.length > limit) return { found: found.slice(0, limit), next: found[limit - 1]! }
       place = reached
     }
@@ -165,9 +187,20 @@ function valuesOf(name: Name, filter: ConfirmationFilter): string[] | undefined 
 
 function sourcesOf(given: Given[], order: Order): Source[] {
   // Left to itself, the planner takes the index on status and sorts everything that is pending.
-  if (order === 'deadline') return [all('confirmations_pending', "a.status = 'pending'")]
+  if (order === 'deadline') return [all('confirmations_due', `a.${isPending}`)]
   if (given.length === 0) return [all('confirmations_created_at', 'true')]
   return given.map(({ name, values }) => ({ name, arms: values.map((_, n) => rowsOf(name, 'a', [n])) }))
+}
+
+/** What is not filed yet and fits the filters that look into the files; and the other filters. Null: none looks there. */
+function unfiledOf(given: Given[], order: Order): [Source | null, Given[]] {
+  const isFiled = ({ name }: Given) => name in facets
+  const filed = given.filter(isFiled)
+  if (filed.length === 0) return [null, given]
+  const conditions = filed.map(({ name }) => `a.${facets[name as FacetName].column} = @${name}0`)
+  if (order === 'deadline') conditions.push("a.status = 'pending'")
+  const arm = `confirmations AS a NOT INDEXED WHERE a.arrival > ${filedUpTo} AND ${conditions.join(' AND ')}`
+  return [{ name: null, arms: [arm] }, given.filter((one) => !isFiled(one))]
 }
 
 function all(index: string, condition: string): Source {

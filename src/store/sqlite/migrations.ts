@@ -699,6 +699,77 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX deliveries_collected ON deliveries (channel, destination, share, next_at) WHERE state = 'collected';
   `,
   `
+  -- By what confirmations are found is written some time after them, many together; see filing.ts. By the ends of ids, those of
+  -- 8192 arrivals together.
+  CREATE TABLE filed (
+    facet INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    PRIMARY KEY (facet, value, created_at, arrival)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE filed_up_to (id INTEGER PRIMARY KEY CHECK (id = 1), arrival INTEGER NOT NULL) STRICT;
+  INSERT INTO filed SELECT 1, action, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
+  INSERT INTO filed SELECT 2, requester, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
+  INSERT INTO filed SELECT 3, session_key, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
+  INSERT INTO filed SELECT 4, (arrival / 8192) || ':' || substr(id, -6), created_at, arrival FROM confirmations
+    ORDER BY 2, 3, 4;
+  INSERT INTO filed_up_to SELECT 1, coalesce(max(arrival), 0) FROM confirmations;
+  DROP INDEX confirmations_action;
+  DROP INDEX confirmations_requester;
+  DROP INDEX confirmations_session_key;
+  DROP INDEX confirmations_id_end;
+
+  -- Whether the same again is answered with this one, while it is pending. Few are: what finds them has no others.
+  ALTER TABLE confirmations ADD COLUMN joins INTEGER;
+  UPDATE confirmations SET joins = 1 WHERE status = 'pending';
+  DROP INDEX confirmations_alike;
+  CREATE INDEX confirmations_alike ON confirmations (requester, digest) WHERE status = 'pending' AND joins = 1;
+
+  -- What time changes, by state: pending is without an execution.
+  DROP INDEX confirmations_due;
+  DROP INDEX confirmations_pending;
+  DROP INDEX confirmations_unclaimed;
+  DROP INDEX confirmations_claimed;
+  CREATE INDEX confirmations_due ON confirmations (execution, due_at) WHERE due_at IS NOT NULL;
+
+  -- How many each requester has pending, for those who have any.
+  CREATE TABLE open_counts (requester TEXT NOT NULL PRIMARY KEY, open INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO open_counts SELECT requester, count(*) FROM confirmations WHERE status = 'pending' GROUP BY requester;
+  CREATE TRIGGER confirmations_open AFTER INSERT ON confirmations WHEN NEW.status = 'pending' BEGIN
+    INSERT INTO open_counts VALUES (NEW.requester, 1) ON CONFLICT DO UPDATE SET open = open + 1;
+  END;
+  CREATE TRIGGER confirmations_close AFTER UPDATE OF status ON confirmations
+    WHEN OLD.status = 'pending' AND NEW.status <> 'pending' BEGIN
+    UPDATE open_counts SET open = open - 1 WHERE requester = OLD.requester;
+    DELETE FROM open_counts WHERE requester = OLD.requester AND open = 0;
+  END;
+
+  -- Slots that are not filed yet; see quotas.ts.
+  CREATE TABLE unfiled_slots (
+    arrival INTEGER PRIMARY KEY,
+    quota TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    kept_until INTEGER NOT NULL
+  ) STRICT;
+  `,
+  `
+  -- An approval that nobody has claimed, by what was approved: for the same call again.
+  CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
+    WHERE status = 'approved' AND execution = 'unclaimed';
+
+  -- What was claimed for an act that its requester knows by a name of its own.
+  CREATE TABLE named_acts (
+    requester TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    confirmation_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (requester, name)
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
   -- What is put in the Agent Approval Protocol; and what was answered to an Idempotency-Key, where reading it again may not tell.
   ALTER TABLE confirmations ADD COLUMN aap TEXT;
   ALTER TABLE idempotency_keys ADD COLUMN result TEXT;

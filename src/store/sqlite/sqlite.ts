@@ -16,6 +16,7 @@ import {
   idempotency,
   idempotencyOwner,
   instances,
+  namedActs,
   keys,
   keyUses,
   links,
@@ -406,6 +407,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
   const cursor = db.prepare('SELECT cursor FROM inbox WHERE channel = ?').pluck()
   const secret = db.prepare("SELECT value FROM secrets WHERE name = 'cursors'").pluck()
   const sent = one(idempotency)
+  const act = one(namedActs)
   return {
     confirmations: readConfirmations(db, assertKnown),
     grants: readGrants(db, assertKnown),
@@ -414,6 +416,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
     alarms: { get: async (id: string) => alarm(id) },
     events: readEvents(db, assertKnown),
     idempotency: { get: async (caller: Actor, key: string) => sent(idempotencyOwner(caller), key) },
+    namedActs: { get: async (requester: Actor, name: string) => act(idempotencyOwner(requester), name) },
     people: readPeople(db),
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     listKeyUses: all<KeyUse>(keyUses),
@@ -459,6 +462,7 @@ function referenceTo(write: Write): Reference | null {
     // Nobody remembers that one was not there, or was.
     case 'instance':
     case 'idempotency':
+    case 'named_act':
     case 'run':
     case 'run_back':
     case 'alarm':

@@ -3,9 +3,10 @@ import { collectRuns, type PackedRun } from './collect.js'
 import { chargeDisk, readDisk } from './disk.js'
 import Database from './driver.js'
 import { markEvents } from './event-marks.js'
+import { countUnfiled, fileConfirmations } from './filing.js'
 import { isMarked, mark } from './marker.js'
 import { Outage, watchPlace } from './place.js'
-import { readUsage, takeSlots, type Usage } from './quotas.js'
+import { takeSlots, type Usage } from './quotas.js'
 import { countRuns, packStanding, type PackedCounting, type ResetRow } from './sessions.js'
 import type { ChatIdentity } from '../../access/person.js'
 import { addedOnly, buttons, deliveries, events, keyUses, signIns, tables } from '../records.js'
@@ -95,10 +96,13 @@ export type Packet = [jobs: Job[], sentAt: number]
 export interface Writer {
   /** What came of each, in order, in one transaction. Never throws. */
   write(packets: Packet[]): PackedOutcome[]
-  /** Between two transactions, once the first one's callers are told: keeps the log short. */
+  /** Between two transactions, once the first one's callers are told: files confirmations, and keeps the log short. */
   tidy(): void
   close(): void
 }
+
+/** So many confirmations: pages of what they are filed in have several of them, and looking through them takes half a millisecond. */
+const enoughToFile = 1000
 
 /** So many jobs: most pages are written once for many of them, and it is done in some ten milliseconds. */
 const enoughToTidy = 1000
@@ -157,16 +161,11 @@ export function openWriter(file: string): Writer {
     keyLive: db
       .prepare('SELECT 1 FROM keys WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)')
       .pluck(),
-    countPending: db
-      .prepare(
-        `SELECT count(*) FROM (SELECT 1 FROM confirmations INDEXED BY confirmations_alike
-          WHERE status = 'pending' AND requester = ? LIMIT ?)`,
-      )
-      .pluck(),
+    countOpen: db.prepare('SELECT open FROM open_counts WHERE requester = ?').pluck(),
     alike: db
       .prepare(
         `SELECT 1 FROM confirmations INDEXED BY confirmations_alike
-        WHERE status = 'pending' AND requester = ? AND digest = ? AND description = ? AND deadline > ? LIMIT 1`,
+        WHERE status = 'pending' AND joins = 1 AND requester = ? AND digest = ? AND description = ? AND deadline > ? LIMIT 1`,
       )
       .pluck(),
     idempotency: db.prepare('SELECT 1 FROM idempotency_keys WHERE caller = ? AND key = ?').pluck(),
@@ -193,13 +192,13 @@ export function openWriter(file: string): Writer {
     ]),
   ) as Record<Kind, { insert: Statement; update: Statement; version: Statement; keySize: number }>
 
-  const usageOf = readUsage(db)
   const slots = takeSlots(db)
   const diskOf = readDisk(db)
   const charge = chargeDisk(db)
   const sessions = countRuns(db)
   const collect = collectRuns(db)
   const markNext = markEvents(db)
+  const fileNext = fileConfirmations(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -207,8 +206,12 @@ export function openWriter(file: string): Writer {
   let lastSeq = findLastSeq()
   const place = watchPlace(file)
   let hasMarker = false
+  /** By the last packet. */
+  let now = 0
   /** How many were committed since the log was tidied. */
   let untidy = 0
+  /** At least so many confirmations are not filed, but for those of the last time that this could not be written. */
+  let unfiled = countUnfiled(db)
   /** What this transaction has looked up: null and nothing before it has. */
   let hasKeys: boolean | null = null
   const usages = new Map<string, { max: number; windowMs: number; usage: Usage }>()
@@ -241,16 +244,18 @@ export function openWriter(file: string): Writer {
     sql.begin.run()
     try {
       const outcomes: PackedOutcome[] = []
+      slots.recall()
       for (const [jobs, sentAt] of packets) {
         for (const job of jobs) outcomes.push(Array.isArray(job) ? doTask(job, sentAt) : writeChange(job, sentAt))
       }
-      const [, now] = packets.at(-1)!
+      now = packets.at(-1)![1]
       for (const [share, { added }] of disks) if (added > 0) charge(share, now, added)
       commit()
       untidy += outcomes.length
       return outcomes
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
+      slots.forget()
       // Somebody else may have appended: the next attempt counts from what is there.
       lastSeq = isOutage(error) ? before : findLastSeq()
       throw error
@@ -403,7 +408,7 @@ export function openWriter(file: string): Writer {
         hasKeys ??= sql.anyKey.get() !== undefined
         return !hasKeys
       case 'fewer_open':
-        return requirement[2] > 0 && (sql.countPending.get(requirement[1], requirement[2]) as number) < requirement[2]
+        return ((sql.countOpen.get(requirement[1]) as number | undefined) ?? 0) < requirement[2]
       case 'nothing_alike':
         return sql.alike.get(requirement[1], requirement[2], requirement[3], now) === undefined
       case 'count':
@@ -452,10 +457,10 @@ export function openWriter(file: string): Writer {
   function findUsage(quota: string, now: number, max: number, windowMs: number): Usage {
     const known = usages.get(quota)
     if (known?.max === max && known.windowMs === windowMs) return known.usage
-    let usage = usageOf(quota, now, { max, windowMs })
+    let usage = slots.usageOf(quota, now, { max, windowMs })
     if (usage.isAhead) {
       slots.clamp(quota, now)
-      usage = usageOf(quota, now, { max, windowMs })
+      usage = slots.usageOf(quota, now, { max, windowMs })
     }
     usages.set(quota, { max, windowMs, usage })
     return usage
@@ -477,6 +482,7 @@ export function openWriter(file: string): Writer {
         // Before the commit: a marker without a key keeps everyone out, a key without one might let everyone in later.
         if (change[1] === 'key' && !hasMarker) markClosed()
         records[change[1]].insert.run(change[2])
+        if (change[1] === 'confirmation') unfiled += 1
         return
       case 'update':
         records[change[1]].update.run(change[3])
@@ -508,15 +514,31 @@ export function openWriter(file: string): Writer {
 
   /** After a failure there is as much to do as before, and the next time comes. */
   function tidy(): void {
-    if (untidy < enoughToTidy) return
-    untidy = 0
     try {
-      place.assertUntouched()
-      sql.checkpoint.all()
-      place.settle()
+      if (unfiled >= enoughToFile || slots.hasEnough()) fileAll()
+      if (untidy >= enoughToTidy) checkpoint()
     } catch (error) {
+      if (db.inTransaction) sql.rollback.run()
+      slots.forget()
       if (!isOutage(error)) throw error
     }
+  }
+
+  function fileAll(): void {
+    unfiled = 0
+    sql.begin.run()
+    while (fileNext() > 0);
+    slots.recall()
+    slots.file(now)
+    commit()
+    untidy += 1
+  }
+
+  function checkpoint(): void {
+    untidy = 0
+    place.assertUntouched()
+    sql.checkpoint.all()
+    place.settle()
   }
 
   return { write: writeAll, tidy, close: () => db.close() }

@@ -33,7 +33,11 @@ export const onThread: OpenWriting = (file, done, fail) => {
 export const onThisThread: OpenWriting = (file, done) => {
   const writer = openWriter(file)
   return {
-    send: (packet) => void setImmediate(() => done(writer.write([packet]))),
+    send: (packet) =>
+      void setImmediate(() => {
+        done(writer.write([packet]))
+        writer.tidy()
+      }),
     close: async () => writer.close(),
   }
 }

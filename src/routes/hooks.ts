@@ -1,0 +1,125 @@
+// /hooks: what the hosts of agents ask before each call of a tool, and tell after it. Each is answered with a decision: see
+// createErrorHandler for all that goes wrong.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { actorOf, type Caller } from '../access/role.js'
+import { isRefusal } from '../core/refusal.js'
+import { allow, denyFor, type HookAnswer, noted, timesWithin, tooSlow } from '../hooks/claude-code.js'
+import type { Service } from '../service/service.js'
+import { reserveRoom } from './answer-room.js'
+import type { Api } from './api.js'
+import * as answers from './answers.js'
+import type { Auth } from './auth.js'
+import { granted, problemOf } from './errors.js'
+import { letGo, madeOf } from './large-body.js'
+import * as requests from './requests.js'
+import type { Shares } from './shares.js'
+import { hookRequester, type Told, toTold } from './submission.js'
+import { whenEnded } from './response-end.js'
+import { hold, whenGone } from './wait.js'
+
+/** Calls back so many milliseconds later, and answers with a way to call it off. */
+type After = (ms: number, run: () => void) => () => void
+
+/** A request stays open for longer than a hook waits: so its agent can make the call again, and find what came meanwhile. */
+const openFor = 2
+
+export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Shares, after: After): void {
+  app.post(
+    '/hooks/claude-code',
+    {
+      config: { needs: 'submit', reads: 'hook' },
+      schema: {
+        operationId: 'answerClaudeCodeHook',
+        tag: 'hooks',
+        summary: "Decide on a call of a tool, in the form of Claude Code's hooks",
+        description:
+          'Before a call: held until a person has answered or the time of the hook is nearly up, and then a denial that says ' +
+          'so. The same call again (requester, session, tool, input and folder) joins the request while it is pending, claims ' +
+          'its approval once, and is denied after a denial. After a call: what came of it, for the approval that it claimed.',
+        querystring: requests.hookQuery,
+        body: requests.hookBody,
+        response: { 200: answers.hookAnswer },
+      },
+    },
+    (request, reply): Promise<HookAnswer> => {
+      const { waitMs, answerMs } = timesWithin(request.query.timeout)
+      let isOver = false
+      whenEnded(reply, () => (isOver = true))
+      const late = new Promise<HookAnswer>((resolve) => {
+        const callOff = after(answerMs - reply.elapsedTime, () => {
+          isOver = true
+          resolve(tooSlow)
+        })
+        whenEnded(reply, callOff)
+      })
+      return Promise.race([late, answer(request, reply, waitMs - reply.elapsedTime, () => isOver)])
+    },
+  )
+
+  async function answer(
+    request: FastifyRequest & Hooked,
+    reply: FastifyReply,
+    waitMs: number,
+    isOver: () => boolean,
+  ): Promise<HookAnswer> {
+    const { caller } = request
+    const held = await begin(request)
+    if (held === null) return noted
+    const { id, isPending } = held
+    if (isPending) {
+      // Where there is no room to wait, it is told so at once.
+      if (hold(shares, reply) === 'held') {
+        letGo(request)
+        await reserveRoom(shares, reply, await service.wait(id, waitMs, caller, whenGone(reply)))
+        auth.assertStillGood(request)
+      }
+      const { confirmation } = granted(await service.findInTurn(id, caller))
+      if (confirmation.execution === null) return denyFor(confirmation)
+    }
+    // Nobody hears it any more: whoever makes the call again has the approval.
+    return isOver() ? tooSlow : claim(held, caller)
+  }
+
+  /** Submits a call, and keeps what its answer needs; null: it is over, and this is what came of it. */
+  async function begin(request: Hooked): Promise<Held | null> {
+    const { body, caller, query } = request
+    const told = madeOf(request, 'hook') ?? toTold(body, caller)
+    if (told.kind === 'outcome') return note(told, caller)
+    const { asked, name } = told
+    const submission = { ...asked.submission, timeoutSeconds: openFor * query.timeout }
+    const { confirmation } = granted(await service.submit({ ...asked, submission }, 'http'))
+    return { id: confirmation.id, isPending: confirmation.status === 'pending', digest: asked.computed.digest, name }
+  }
+
+  /** It is allowed once the claim is on disk: whatever ends the service in between has allowed nothing. */
+  async function claim({ id, digest, name }: Held, caller: Caller): Promise<HookAnswer> {
+    const result = await service.claim({ id, key: null, caller, via: 'http', name }, digest)
+    if (!isRefusal(result)) return allow(result.confirmation)
+    if (result.refused !== 'already_claimed') throw problemOf(result)
+    return denyFor(granted(await service.findInTurn(id, caller)).confirmation)
+  }
+
+  /** What nobody has claimed, or is reported already, stays as it is. */
+  async function note({ name, outcome, message }: Told & { kind: 'outcome' }, caller: Caller): Promise<null> {
+    const id = name === null ? null : await service.claimedAs(name, actorOf(caller, hookRequester))
+    if (id !== null) await service.report({ id, key: null, caller, via: 'http' }, outcome, message)
+    return null
+  }
+}
+
+interface Hooked {
+  body: z.output<typeof requests.hookBody>
+  query: z.output<typeof requests.hookQuery>
+  caller: Caller
+  made: unknown
+}
+
+interface Held {
+  id: string
+  isPending: boolean
+  /** Of what is about to be done. */
+  digest: string
+  /** Of the act. */
+  name: string | null
+}
