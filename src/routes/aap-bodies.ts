@@ -51,7 +51,7 @@ export const aapRequestBody = bodyObject({
 })
   .superRefine((body, context) => {
     const problem = problemWithNames(body)
-    if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+    if (problem !== null) context.addIssue({ code: 'custom', message: problem, path: ['tool'] })
   })
   .meta({ id: 'AapProposal', description: 'One call of a tool, that may be made once it is approved.' })
 
@@ -81,10 +81,10 @@ export const instanceChange = bodyObject({
   instance_name: nameIn('instance_name').optional(),
   delivery: delivery.meta({ type: ['object', 'null'], description: 'Refused, but for null: there is none.' }),
 })
-  .refine(
-    (body) => Object.keys(body).length > 0,
-    "Field 'instance_name' is required, where there is nothing else to change",
-  )
+  .refine((body) => Object.keys(body).length > 0, {
+    error: "Field 'instance_name' is required, where there is nothing else to change",
+    path: ['instance_name'],
+  })
   .meta({ id: 'AapInstanceChange', minProperties: 1 })
 
 // -- answers
