@@ -13,7 +13,10 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   const path = (...names: string[]) => join(folder, ...names)
   const write = (file: string, text: string) => writeFileSync(path(file), text)
   const read = (file: string) => readFileSync(path(file), 'utf8')
-  for (const name of ['src/web/browser', 'test', 'bench', 'scripts']) mkdirSync(path(name), { recursive: true })
+  const client = 'clients/python/holdpoint'
+  for (const name of ['src/web/browser', 'src/client', 'integrations/openclaw', client, 'test', 'bench', 'scripts']) {
+    mkdirSync(path(name), { recursive: true })
+  }
   const configs = ['tsconfig.json', 'tsconfig.src.json', 'tsconfig.types.json', 'src/web/browser/tsconfig.json']
   for (const file of ['scripts/build.js', 'package.json', ...configs]) {
     cpSync(join(root, file), path(file))
@@ -24,6 +27,13 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   write('src/one.ts', 'export const one: number = 1\n')
   write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
   write('src/index.ts', "export { two } from './two.js'\n")
+  write('src/client/index.ts', 'export const client = 1\n')
+  write(
+    'integrations/openclaw/index.ts',
+    "import { client } from './client/index.js'\nexport const plugin: number = client\n",
+  )
+  write('integrations/openclaw/openclaw.plugin.json', '{}\n')
+  write(`${client}/__init__.py`, 'client = 1\n')
   write('test/one.test.ts', "import { one } from '../src/one.js'\nexport const tested: number = one\n")
   write('src/web/browser/page.ts', "document.title = 'one'\n")
   write('src/web/browser/page.css', 'body { margin: 0 }\n')
@@ -71,6 +81,21 @@ t.test('what changed is built, what is gone is removed, and what is damaged is b
   t.match(build('src'), { status: 2, said: /src\/two\.ts.*TS/ }, 'and the rest has nothing of a browser')
   write('src/two.ts', "import { one } from './one.js'\nexport const two = one + one\n")
   t.same(build('src'), { status: 0, said: '' })
+
+  const plugins = {
+    'dist/integrations/openclaw/client/index.js': 'client = 1',
+    'dist/integrations/openclaw/openclaw.plugin.json': '{}',
+    'dist/integrations/hermes/client/__init__.py': 'client = 1',
+  }
+  for (const [output, text] of Object.entries(plugins)) t.match(read(output), text, 'a plugin is whole by itself')
+  write('src/client/index.ts', 'export const client = 2\n')
+  write(`${client}/__init__.py`, 'client = 2\n')
+  t.same(build('src'), { status: 0, said: '' })
+  t.match(read('dist/integrations/openclaw/client/index.js'), 'client = 2', 'and has the client that there is now')
+  t.match(read('dist/integrations/hermes/client/__init__.py'), 'client = 2')
+  rmSync(path('dist/integrations/openclaw/client'), { recursive: true })
+  t.same(build('src'), { status: 0, said: '' })
+  t.ok(existsSync(path('dist/integrations/openclaw/client/index.js')), 'and never half')
 
   rmSync(path('src/web/browser/page.css'))
   t.same(build('src'), { status: 0, said: '' })

@@ -316,7 +316,7 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  return [callback, unclearName, session, disk, approvedBefore, pass, whitelist, merge, deniedBefore, openLimit, rate]
+  return [callback, unclearName, session, disk, pass, approvedBefore, whitelist, merge, deniedBefore, openLimit, rate]
 }
 
 /** Takes slots and limits nothing: a rule that comes to limit them finds what was taken before. */

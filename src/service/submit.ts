@@ -11,7 +11,7 @@ import { bytesOf } from '../core/weight.js'
 import { announce } from '../notify/notices.js'
 import { schedule } from '../notify/steps.js'
 import type { Breaker, Governing } from '../policy/policy.js'
-import { timeoutWithin } from '../policy/risk.js'
+import { defaultTimeout, timeoutWithin } from '../policy/risk.js'
 import type { Quota, RateLimit } from '../policy/window.js'
 import { afterAsking, cautionIn, isAtLimit, stateOf } from '../sessions/session.js'
 import type { Change, Committed, Requirement, Write } from '../store/store.js'
@@ -122,10 +122,12 @@ export function createSubmit(deps: SubmitDeps) {
   function rule(asked: Asked): Ruled {
     const { submission, key, by } = asked
     const governing = policy().govern(submission.action, submission.details)
-    const bounded = timeoutWithin(submission.timeoutSeconds, governing.limits.timeout)
+    const { terms, limits, passes } = governing
+    // A hook asks for what fits its own time; a rule that says how long calls are open knows better.
+    const isRuled = asked.isCall === true && limits.timeout.default !== defaultTimeout.default
+    const bounded = timeoutWithin(isRuled ? null : submission.timeoutSeconds, limits.timeout)
     // There a rule may only shorten what was asked for.
     const timeoutSeconds = submission.aap === null ? bounded : Math.min(bounded, submission.timeoutSeconds ?? bounded)
-    const { terms, limits, passes } = governing
     return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 

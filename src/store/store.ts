@@ -352,7 +352,7 @@ export interface Confirmations {
   countExecutions(): Promise<Record<'unclaimed' | 'claimed' | 'unreported', number>>
   /** The requester's oldest pending one of this digest and description that is not due at `now`. */
   alike(requester: string, digest: string, description: string, now: number): Promise<Confirmation | undefined>
-  /** The requester's oldest approval by people of this digest and description that may be claimed at `now`. */
+  /** The requester's oldest one that joins and has this digest and description, if people approved it and it may be claimed at `now`. */
   unclaimedAlike(requester: string, digest: string, description: string, now: number): Promise<Approved | undefined>
   /** When the next of the requester's pending ones ends; of many, some are looked at, and one may end sooner. */
   soonestDeadline(requester: string): Promise<number | undefined>

@@ -88,6 +88,8 @@ const matrix: Record<string, Route> = {
   'DELETE /aap/v1/instances/{id}': { roles: provisioning, answers: 404 },
 }
 const openToAll = ['GET /health']
+/** For those who submit; whoever may not is answered with a denial. */
+const hooks = ['POST /hooks/claude-code']
 
 type Method = Parameters<Built['call']>[0]
 
@@ -115,7 +117,7 @@ t.test('the table knows every route that is described', async (t) => {
   const described = Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )
-  t.same(described.sort(), [...Object.keys(matrix), ...openToAll].sort())
+  t.same(described.sort(), [...Object.keys(matrix), ...openToAll, ...hooks].sort())
   for (const [route, { roles: allowed }] of Object.entries(matrix)) {
     const [method, path] = route.split(' ') as [string, string]
     const { description } = paths[path]![method.toLowerCase()]!
@@ -146,6 +148,12 @@ for (const [name, role] of Object.entries(everyone)) {
       await built.clock.advance(5000)
     }
     for (const route of openToAll) t.equal((await ask(keys[name as keyof typeof keys], route)).status, 200)
+    for (const route of hooks) {
+      const { status, body } = await ask(keys[name as keyof typeof keys], route, {})
+      t.equal(status, 200, route)
+      const code = acting.includes(role) ? 'invalid_request' : 'forbidden'
+      t.match(body.hookSpecificOutput, { permissionDecision: 'deny', permissionDecisionReason: `(${code})` }, route)
+    }
   })
 }
 

@@ -230,6 +230,7 @@ t.test('the examples are what they are examples of', async (t) => {
     Submission: requests.submitBody,
     Confirmation: answers.confirmation,
     HeldConfirmation: answers.held,
+    HookCall: requests.hookBody,
     Problem: answers.problem,
     StateProblem: answers.stateProblem,
   }

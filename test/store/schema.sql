@@ -100,7 +100,7 @@ CREATE INDEX confirmations_session_open ON confirmations (share, session_key, cr
 CREATE INDEX confirmations_status ON confirmations (status, created_at);
 
 CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
-    WHERE status = 'approved' AND execution = 'unclaimed';
+    WHERE status = 'approved' AND execution = 'unclaimed' AND joins = 1;
 
 CREATE INDEX confirmations_unreported ON confirmations (report_by) WHERE execution = 'unreported';
 

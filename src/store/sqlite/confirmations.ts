@@ -205,7 +205,7 @@ function prepare(db: Database.Database) {
       WHERE status = 'pending' AND joins = 1 AND requester = ? AND digest = ? AND description = ? AND deadline > ?
       ORDER BY arrival LIMIT 1`),
     unclaimedAlike: rows(`SELECT ${columns} FROM confirmations INDEXED BY confirmations_unclaimed_alike
-      WHERE status = 'approved' AND execution = 'unclaimed' AND requester = ? AND digest = ? AND description = ?
+      WHERE status = 'approved' AND execution = 'unclaimed' AND joins = 1 AND requester = ? AND digest = ? AND description = ?
         AND claim_by > ? ORDER BY arrival LIMIT 1`),
     soonestDeadline: db
       .prepare(

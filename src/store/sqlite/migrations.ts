@@ -757,7 +757,7 @@ export const migrations: readonly Migration[] = [
   `
   -- An approval that nobody has claimed, by what was approved: for the same call again.
   CREATE INDEX confirmations_unclaimed_alike ON confirmations (requester, digest)
-    WHERE status = 'approved' AND execution = 'unclaimed';
+    WHERE status = 'approved' AND execution = 'unclaimed' AND joins = 1;
 
   -- What was claimed for an act that its requester knows by a name of its own.
   CREATE TABLE named_acts (
