@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
+import { isAapPath } from './aap/problem.js'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
 import { anyone } from './access/role.js'
 import { createArrival } from './chat/arrival.js'
@@ -18,6 +19,7 @@ import { stringifyInert } from './core/json.js'
 import { type ChatName, chatTitles, type DeliveryKey, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
+import type { Pace } from './mcp/acts.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { createCards } from './notify/cards.js'
@@ -29,6 +31,7 @@ import { createFollower } from './notify/follower.js'
 import { announceInLog } from './notify/log-channel.js'
 import { createOutbox } from './notify/outbox.js'
 import { type NameCommand, plainCommand } from './program.js'
+import { aapRoutes } from './routes/aap.js'
 import { type Api, beginAnswers, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { limitAnswers } from './routes/answer-room.js'
 import { apiDescription } from './routes/answers.js'
@@ -48,6 +51,7 @@ import { parseBodies } from './routes/json-body.js'
 import { answerHooksInTime, hookRoutes } from './routes/hooks.js'
 import { keyRoutes } from './routes/keys.js'
 import { readLargeBodies } from './routes/large-body.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
@@ -82,6 +86,7 @@ export interface Deps {
   nameCommand?: NameCommand
   /** Others than the usual. */
   shareLimits?: Partial<ShareLimits>
+  mcpPace?: Partial<Pace>
 }
 
 export interface Holdpoint {
@@ -228,7 +233,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     return503OnClosing: false,
     // Of a session key, once it is decoded.
     routerOptions: { maxParamLength: 1000 },
-    genReqId: nameRequests(),
+    genReqId: nameRequests(createIds()),
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
@@ -295,6 +300,8 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
+  mcpRoutes(app, shares, { onBug: (error) => log.error({ err: error }, 'a tool of MCP failed'), pace: deps.mcpPace })
+  aapRoutes(app, service, auth, shares)
   await chatRoutes(app, ears)
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
@@ -407,10 +414,10 @@ function createIds(): () => string {
   return () => uuid({ random: draw() })
 }
 
-/** Short, and no count: that would tell each how much the others ask. */
-function nameRequests(): () => string {
+/** Short, and no count: that would tell each how much the others ask. A UUID where the protocol wants one. */
+function nameRequests(newUuid: () => string): (raw: { url?: string }) => string {
   const draw = createDraw(8)
-  return () => draw().toString('hex')
+  return ({ url = '' }) => (isAapPath(url) ? newUuid() : draw().toString('hex'))
 }
 
 /** So many random bytes, until the next draw. Drawn for many at once: one by one they are the dearest part of a request. */

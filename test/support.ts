@@ -5,19 +5,31 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { validate as isUuid } from 'uuid'
 import type { Test } from 'tap'
 import { z } from 'zod'
+import { isAapPath } from '../src/aap/problem.js'
 import type { Role } from '../src/access/role.js'
 import { buildApp, type Holdpoint } from '../src/app.js'
 import type { Clock } from '../src/clock.js'
 import type { Config } from '../src/config/schemas.js'
 import { readInvocation } from '../src/invocation.js'
 import { sha256 } from '../src/core/digest.js'
+import type { Pace } from '../src/mcp/acts.js'
 import type { Chat } from '../src/notify/chat.js'
 import { readRules } from '../src/policy/file.js'
 import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
 import * as answers from '../src/routes/answers.js'
-import { beforeRoutes, extrasOf, headersOf, type ProblemCode, problems } from '../src/routes/errors.js'
+import { aapError } from '../src/routes/aap-bodies.js'
+import {
+  aapFormOf,
+  beforeRoutes,
+  extrasOf,
+  headersOf,
+  type ProblemCode,
+  problemCodes,
+  problems,
+} from '../src/routes/errors.js'
 import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
 import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
@@ -170,7 +182,12 @@ export interface Built extends Holdpoint {
   dbPath: string
   /** Parsed lines of the log. */
   logged: Record<string, unknown>[]
-  call(method: 'GET' | 'POST' | 'DELETE' | 'PUT', url: string, body?: unknown, headers?: Headers): Promise<Answer>
+  call(
+    method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH',
+    url: string,
+    body?: unknown,
+    headers?: Headers,
+  ): Promise<Answer>
   submit(fields?: Record<string, unknown>, headers?: Headers): Promise<Answer>
   events(): Promise<any[]>
   /** Ends this one as SIGTERM would; the database stays. */
@@ -200,6 +217,8 @@ export interface BuildOptions {
   timeZone?: string
   /** Others than the usual, which are hard to reach. */
   shareLimits?: Partial<ShareLimits>
+  /** How long tools of MCP wait. */
+  mcpPace?: Partial<Pace>
   /** In place of those of the settings. */
   chats?: Chat[]
   /** What is to be added before the app is ready, after which nothing can be. */
@@ -227,6 +246,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',
     shareLimits: options.shareLimits ?? {},
+    mcpPace: options.mcpPace ?? {},
     ...(options.chats === undefined ? {} : { chats: options.chats }),
   })
   const { app, service } = holdpoint
@@ -324,10 +344,16 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
   })
 }
 
-function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
-  const isJson = String(reply.getHeader('content-type')).includes('json')
+function problemWithAnswer(request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+  const { routeOptions } = request
+  if (isAapPath(request.url) && reply.statusCode >= 400) return problemWithAapError(request, reply, payload)
   const { schema } = routeOptions
-  const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
+  const type = String(reply.getHeader('content-type'))
+  const isJson = type.includes('json')
+  // Its errors are JSON-RPC's, and answers as any other.
+  const isMcp = schema?.operationId === 'speakMcp' && !type.includes('problem')
+  const isProblem = reply.statusCode >= 400 && isJson && !isMcp
+  const problem = isProblem ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
   const found = problem === null ? null : problemWithRefusal(routeOptions, problem)
   if (found !== null) return found
   // Pages are checked by what they show.
@@ -335,9 +361,34 @@ function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply
   const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
   const undeclared = problemWithHeaders(reply.getHeaders(), sends)
   if (undeclared !== null || problem !== null) return undeclared
-  const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
+  const answer = (schema.response as Record<number, z.ZodType>)[isMcp && isJson ? 200 : reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
   return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
+}
+
+/** Likewise in the words of the Agent Approval Protocol: one shape, and the request's id in it and in the headers. */
+function problemWithAapError(
+  { routeOptions, id }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): string | null {
+  const body = JSON.parse(String(payload)) as z.output<typeof aapError>
+  const wrong = problemWithFields(aapError, body)
+  if (wrong !== null) return wrong
+  const { method, schema, config } = routeOptions
+  const codes: ProblemCode[] = [
+    ...beforeRoutes,
+    ...(schema === undefined ? problemCodes : problemsOf({ method, schema, config })),
+  ]
+  const { type, code, request_id } = body.error
+  const from = codes.find((one) => {
+    const form = aapFormOf(one)
+    return form.code === code && form.status === reply.statusCode && form.type === type
+  })
+  if (from === undefined) return `it does not declare ${reply.statusCode} ${type} ${code}`
+  if (request_id !== id || reply.getHeader('x-request-id') !== id || !isUuid(id))
+    return 'its X-Request-ID is another, or no UUID'
+  return problemWithHeaders(reply.getHeaders(), ['X-Request-ID', ...headersOf(from)])
 }
 
 /** What goes with every answer, or is about the connection, or for what stands in between. */
