@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -27,18 +28,29 @@ const browserConfig = 'src/web/browser/tsconfig.json'
 const typesConfig = 'tsconfig.types.json'
 const types = 'dist/types'
 const configs = ['tsconfig.json', 'tsconfig.src.json', browserConfig, typesConfig]
-const folders = ['src', 'test', 'bench', 'scripts']
+const programFolders = ['src', 'integrations']
+const folders = [...programFolders, 'test', 'bench', 'scripts'].filter((folder) => existsSync(folder))
+/** Plugins are copied to where their hosts look for them, so each has its client with it. This one is copied as it stands. */
+const pythonClient = 'clients/python/holdpoint'
+const pythonClientOutput = 'dist/integrations/hermes/client'
+/** And of these, what was built of them. */
+const bundled = {
+  'dist/integrations/openclaw/client': 'dist/src/client',
+  'dist/integrations/openclaw/core/canonical.js': 'dist/src/core/canonical.js',
+}
 /** Each source with its hash and its output's. It is there whenever the compiler has ended by itself, and only then. */
 const stamp = 'dist/.built'
 /** The compiler's own. Both ways to build share it, so it always tells of what is in dist. */
 const compilerState = 'dist/.tsbuildinfo'
 
 // Before the compiler reads them: what is saved while it works is then new to the next build.
-const sources = new Map((isAll ? folders : ['src']).flatMap(sourcesIn).map((file) => [file, hashOf(...configs, file)]))
+const built = [...(isAll ? folders : programFolders), pythonClient].filter((folder) => existsSync(folder))
+const sources = new Map(built.flatMap(sourcesIn).map((file) => [file, hashOf(...configs, file)]))
 const found = readStamp()
 const stale = folders.flatMap(outputsIn).filter((output) => !existsSync(sourceOf(output)))
 stale.forEach((output) => [output, `${output}.map`].forEach((file) => rmSync(file, { force: true })))
-if (!existsSync(join(types, 'index.d.ts')) || ![...sources.keys()].every(isCurrent)) process.exitCode = await build()
+const isWhole = existsSync(join(types, 'index.d.ts')) && bundles().every(([output]) => existsSync(output))
+if (!isWhole || ![...sources.keys()].every(isCurrent)) process.exitCode = await build()
 
 async function build() {
   if (found === null) console.error('Building, once. This takes a few seconds …')
@@ -52,6 +64,10 @@ async function build() {
   const statuses = await Promise.all([config, browserConfig, typesConfig].map(compile))
   if (statuses.includes(null)) return 1
   for (const source of sources.keys()) if (!source.endsWith('.ts')) copy(source)
+  for (const [output, from] of bundles()) {
+    rmSync(output, { recursive: true, force: true })
+    cpSync(from, output, { recursive: true, filter: (file) => !/[/\\]adapters$|\.map$/.test(file) })
+  }
   const status = Math.max(...statuses)
   writeStamp(status === 0 ? [...sources.keys()] : [])
   return status
@@ -64,7 +80,12 @@ function compile(project) {
   return new Promise((resolve) => child.on('exit', resolve))
 }
 
-/** What browsers get as it stands. */
+/** Those of what there is. */
+function bundles() {
+  return Object.entries(bundled).filter(([, from]) => existsSync(from.replace(/^dist./, '').replace(/\.js$/, '.ts')))
+}
+
+/** What browsers and the hosts of plugins get as it stands. */
 function copy(source) {
   mkdirSync(dirname(outputOf(source)), { recursive: true })
   copyFileSync(source, outputOf(source))
@@ -103,12 +124,13 @@ function hashOf(...files) {
 }
 
 function sourcesIn(folder) {
-  return filesIn(folder).filter((file) => /\.(ts|css|svg)$/.test(file) && !file.endsWith('.d.ts'))
+  const kinds = /^(integrations|clients)\b/.test(folder) ? /\.(ts|json|py|typed|yaml)$/ : /\.(ts|css|svg)$/
+  return filesIn(folder).filter((file) => kinds.test(file) && !/\.d\.ts$|pyrightconfig\.json$/.test(file))
 }
 
 function outputsIn(folder) {
   return existsSync(join('dist', folder))
-    ? filesIn(join('dist', folder)).filter((file) => /\.(js|css|svg)$/.test(file))
+    ? filesIn(join('dist', folder)).filter((file) => /\.(js|css|svg)$/.test(file) && !isBundled(file))
     : []
 }
 
@@ -118,8 +140,15 @@ function filesIn(folder) {
     .map((file) => join(folder, file))
 }
 
+function isBundled(output) {
+  return Object.keys(bundled).some((one) => output.startsWith(join(one)))
+}
+
 function outputOf(source) {
-  return join('dist', source.replace(/\.ts$/, '.js'))
+  const inside = source.startsWith(join(pythonClient))
+  return inside
+    ? source.replace(join(pythonClient), join(pythonClientOutput))
+    : join('dist', source.replace(/\.ts$/, '.js'))
 }
 
 function sourceOf(output) {

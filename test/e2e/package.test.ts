@@ -41,6 +41,17 @@ t.test('the package holds what is needed, installs into an empty folder and work
   t.ok(files.includes('openapi.yaml'))
   t.ok(files.includes('presets/coding-agents.yaml'))
   t.ok(files.includes('policy.schema.json'))
+  for (const file of ['hermes/__init__.py', 'hermes/client/__init__.py', 'openclaw/openclaw.plugin.json']) {
+    t.ok(files.includes(`dist/integrations/${file}`), file)
+  }
+  // A plugin is copied to where its host looks for it, and nothing of the package is there.
+  cpSync(join(installed, 'dist/integrations/openclaw'), join(folder, 'plugin'), { recursive: true })
+  const { stdout: plugin } = await promisify(execFile)(process.execPath, [
+    '-p',
+    `import(${JSON.stringify(join(folder, 'plugin/index.js'))}).then(({ default: { register } }) =>
+       register({ on: (hook, fn) => fn({ toolName: 'exec', params: {} }).then((said) => console.log(hook, said)) }))`,
+  ])
+  t.match(plugin, /before_tool_call \{[^]*block: true,[^]*does not know where Holdpoint is/)
   t.same(
     files.filter((file) => /test|bench|scripts|\.map$|(?<!\.d)\.ts$|tsbuildinfo/.test(file)),
     [],

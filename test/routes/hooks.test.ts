@@ -1,9 +1,12 @@
 // Hooks of Claude Code: a decision for every call of a tool, never twice for one approval, and a no whenever anything is wrong.
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { OutcomeUnknown, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { root } from '../e2e/program.js'
 import { type Answer, build, type Built, type BuildOptions, giveKeys, interleaving, until } from '../support.js'
 
 const path = '/hooks/claude-code'
@@ -63,7 +66,7 @@ t.test('a call is held until a person approves it, and is claimed before it is a
   t.same(Object.keys(request.details.tool_input), ['command'])
   await built.call('POST', `/confirm/${request.id}/approve`, { approver: 'bob' })
   t.equal(decisionOf(await answer), `allow: Approved by bob, for this one call (${request.id}).`)
-  t.match(await requests(built), [{ status: 'approved', execution: { state: 'claimed' } }])
+  t.match(await requests(built), [{ status: 'approved', execution: 'claimed' }])
 })
 
 t.test('with a key the requester is its owner, and without a session there is none', async (t) => {
@@ -82,7 +85,7 @@ t.test('a denial is a denial, with its reason and that it is final', async (t) =
 })
 
 t.test('one that expires, or is withdrawn, is denied', async (t) => {
-  const built = await buildHooks(t, { rules: 'rules: [{ action: "*", timeout: 30 }]' })
+  const built = await buildHooks(t, { rules: 'rules: [{ action: "tool:*", timeout: 30 }]' })
   const expiring = hook(built.call)
   await asked(built)
   await built.clock.advance(30_000)
@@ -108,16 +111,21 @@ t.test('before its time is up a hook is told that it is still pending, and nothi
   )
 })
 
-t.test('the rule says how long it stays open, within what the hook asks for', async (t) => {
-  const built = await buildHooks(t, { rules: 'rules: [{ action: "tool:*", timeout: { default: 40, max: 50 } }]' })
-  await hookAtOnce(built.call)
-  await hook(built.call, bash({}, { command: 'ls' }), 1)
-  t.match(await requests(built), [{ timeout_seconds: 30 }, {}])
-  const long = hook(built.call, bash({}, { command: 'pwd' }), 600)
-  await asked(built)
-  t.match((await requests(built))[2], { timeout_seconds: 50 })
-  await built.clock.advance(50_000)
-  t.match(decisionOf(await long), /^deny: .* expired/)
+t.test('a rule says how long it stays open, and else the hook, within the bounds of the rule', async (t) => {
+  for (const [timeout, seconds] of [
+    ['{ max: 50 }', 50],
+    ['{ min: 500 }', 500],
+    ['{ max: 3600 }', 120],
+    ['30', 30],
+    ['3000', 3000],
+  ] as const) {
+    const built = await buildHooks(t, { rules: `rules: [{ action: "tool:*", timeout: ${timeout} }]` })
+    const answer = hook(built.call)
+    await asked(built)
+    t.match(await requests(built), [{ timeout_seconds: seconds }], timeout)
+    await built.clock.advance(60_000)
+    t.match(decisionOf(await answer), seconds < 54 ? /^deny: .* expired/ : /^deny: Still pending/)
+  }
 })
 
 t.test('the same call again waits for the same request, and asks nobody anew', async (t) => {
@@ -138,8 +146,8 @@ t.test('approved late, the same call again claims that, once; after it the same 
   await built.call('POST', '/confirm/id-0001/approve')
   const other = bash({ permission_mode: 'plan', tool_use_id: 'toolu_2' }, { description: 'Again' })
   t.ok(isAllowed(await hookAtOnce(built.call, other)))
-  t.match(decisionOf(await hookAtOnce(built.call, other)), /^deny: Still pending, ID id-0002/)
-  t.match(await requests(built), [{ execution: { state: 'claimed' } }, { status: 'pending' }])
+  t.match(decisionOf(await hookAtOnce(built.call, other)), /^deny: Still pending, ID id-(?!0001)/)
+  t.match(await requests(built), [{ execution: 'claimed' }, { status: 'pending' }])
 })
 
 t.test('whatever differs but for the word of the model is another call', async (t) => {
@@ -188,7 +196,7 @@ t.test('of twenty equal calls at once one has the approval, and no second is all
   const answers = await Promise.all(Array.from({ length: 20 }, () => hookAtOnce(built.call)))
   t.equal(answers.filter(isAllowed).length, 1)
   const all = await requests(built)
-  t.equal(all.filter(({ execution }) => execution?.state === 'claimed').length, 1)
+  t.equal(all.filter(({ execution }) => execution === 'claimed').length, 1)
   t.ok(all.length <= 2, 'the others are one request together, or were told')
 })
 
@@ -212,7 +220,7 @@ t.test('an approval that comes between looking and asking is found', async (t) =
   const again = await hookAtOnce(built.call)
   const all = await requests(built)
   t.equal(all.length, 1)
-  t.equal(isAllowed(again), all[0].execution.state === 'claimed')
+  t.equal(isAllowed(again), all[0].execution === 'claimed')
 })
 
 t.test('a claim that another was faster with is a denial', async (t) => {
@@ -236,7 +244,7 @@ t.test('after a denial the same call is denied for as long as the session goes o
   const built = await buildHooks(t)
   await hookAtOnce(built.call)
   await built.call('POST', '/confirm/id-0001/deny', { denier: 'bob', reason: 'no' })
-  await built.clock.advance(86_400_000)
+  await built.clock.advance(3_600_000)
   for (let i = 0; i < 2; i++) {
     const again = decisionOf(await hookAtOnce(built.call, bash({ tool_use_id: `toolu_${i}` })))
     t.match(again, /^deny: .*\(denied_before\): bob denied exactly this before, because: no\. .*final/)
@@ -255,7 +263,7 @@ t.test('without a session a denial stands for as long as an approval would', asy
   await built.clock.advance(59_999)
   t.match(decisionOf(await hookAtOnce(built.call, call)), /denied_before/)
   await built.clock.advance(1)
-  t.match(decisionOf(await hookAtOnce(built.call, call)), /^deny: Still pending, ID id-0002/)
+  t.match(decisionOf(await hookAtOnce(built.call, call)), /^deny: Still pending/)
 })
 
 t.test('a whitelist entry that is given after a denial lets the call pass', async (t) => {
@@ -274,7 +282,7 @@ t.test('what is whitelisted is allowed at once, and each call is on record as cl
   t.ok(answers.every(isAllowed))
   const all = await requests(built)
   t.equal(all.length, 5)
-  for (const one of all) t.match(one, { status: 'auto_approved', execution: { state: 'claimed' } })
+  for (const one of all) t.match(one, { status: 'auto_approved', execution: 'claimed' })
 })
 
 t.test('approved and remembered, the same call again claims the approval and not the whitelist entry', async (t) => {
@@ -284,8 +292,8 @@ t.test('approved and remembered, the same call again claims the approval and not
   t.ok(isAllowed(await hookAtOnce(built.call)))
   t.ok(isAllowed(await hookAtOnce(built.call)))
   t.match(await requests(built), [
-    { status: 'approved', execution: { state: 'claimed' } },
-    { status: 'auto_approved', execution: { state: 'claimed' } },
+    { status: 'approved', execution: 'claimed' },
+    { status: 'auto_approved', execution: 'claimed' },
   ])
 })
 
@@ -303,7 +311,7 @@ t.test('a session that was suspended between approval and claim gets nothing', a
   await built.call('POST', '/confirm/id-0001/approve')
   await built.call('POST', '/sessions/s1/suspend', { reason: 'odd' })
   t.match(decisionOf(await hookAtOnce(built.call)), /^deny: .*\(session_suspended\)/)
-  t.match(await requests(built), [{ execution: { state: 'unclaimed' } }])
+  t.match(await requests(built), [{ execution: 'unclaimed' }])
 })
 
 // -- outcomes ----------------------------------------------------------------------------------------------------------
@@ -322,9 +330,9 @@ t.test('the outcome of a call is reported for what was claimed for it, and the f
   const built = await buildHooks(t)
   await allowOne(built)
   t.same((await built.call('POST', path, after('PostToolUse'))).body, {})
-  t.match(await requests(built), [{ execution: { state: 'succeeded' } }])
+  t.match(await requests(built), [{ execution: 'succeeded' }])
   t.same((await built.call('POST', path, after('PostToolUseFailure', { error: 'x' }))).body, {})
-  t.match(await requests(built), [{ execution: { state: 'succeeded' } }])
+  t.match(await requests(built), [{ execution: 'succeeded' }])
 })
 
 t.test('a failure is reported with the beginning of what the host says', async (t) => {
@@ -332,9 +340,7 @@ t.test('a failure is reported with the beginning of what the host says', async (
   await allowOne(built)
   const error = `exit 1: ${'x'.repeat(5000)}`
   t.same((await built.call('POST', path, after('PostToolUseFailure', { error }))).body, {})
-  const [{ execution }] = await requests(built)
-  t.equal(execution.state, 'failed')
-  t.equal(execution.message, error.slice(0, 1000))
+  t.match(await requests(built), [{ execution: 'failed', report_message: error.slice(0, 1000) }])
 })
 
 t.test('a call that nothing was claimed for, of another session or requester, changes nothing', async (t) => {
@@ -347,7 +353,7 @@ t.test('a call that nothing was claimed for, of another session or requester, ch
   t.equal((await built.events()).length, before)
   const { other, ann } = await giveKeys(built, { other: 'agent', ann: 'admin' })
   t.same((await other('POST', path, after('PostToolUse'))).body, {})
-  t.match(await requests({ call: ann }), [{ execution: { state: 'claimed' } }])
+  t.match(await requests({ call: ann }), [{ execution: 'claimed' }])
 })
 
 t.test('of two calls that a host gives one id the latest is reported', async (t) => {
@@ -356,11 +362,55 @@ t.test('of two calls that a host gives one id the latest is reported', async (t)
   await built.call('POST', path, after('PostToolUse'))
   await allowOne(built)
   await built.call('POST', path, after('PostToolUseFailure', { error: 'second' }))
-  t.match(await requests(built), [
-    { execution: { state: 'succeeded' } },
-    { execution: { state: 'failed', message: 'second' } },
-  ])
+  t.match(await requests(built), [{ execution: 'succeeded' }, { execution: 'failed', report_message: 'second' }])
 })
+
+t.test(
+  'a session of ten calls under the preset: reads pass, three wait for a person, and all are on record',
+  async (t) => {
+    const built = await build(t, { rules: readFileSync(join(root, 'presets/coding-agents.yaml'), 'utf8') })
+    const { bot, ann } = await giveKeys(built, { bot: 'agent', ann: 'operator' })
+    const calls: [tool: string, input: Record<string, unknown>, verdict: 'approve' | 'deny' | null][] = [
+      ['Read', { file_path: '/srv/shop/README.md' }, null],
+      ['Glob', { pattern: '**/*.ts' }, null],
+      ['Grep', { pattern: 'TODO' }, null],
+      ['Bash', { command: 'npm test', description: 'Run the tests' }, 'approve'],
+      ['Read', { file_path: '/srv/shop/src/a.ts' }, null],
+      ['Edit', { file_path: '/srv/shop/src/a.ts', old_string: 'a', new_string: 'b' }, 'approve'],
+      ['TodoWrite', { todos: [] }, null],
+      ['Bash', { command: 'rm -rf ~', description: 'Tidy up' }, 'deny'],
+      ['Read', { file_path: '/srv/shop/src/a.ts' }, null],
+      ['Grep', { pattern: 'done' }, null],
+    ]
+    const ran: string[] = []
+    for (const [index, [tool_name, tool_input, verdict]] of calls.entries()) {
+      const call = bash({ tool_name, tool_input, tool_use_id: `toolu_${index}` })
+      const answer = hook(bot, call, 600)
+      if (verdict !== null) {
+        await asked(built)
+        const [{ id }] = (await ann('GET', '/confirm?status=pending')).body.confirmations
+        await ann('POST', `/confirm/${id}/${verdict}`, { reason: 'looked at' })
+      }
+      if (!isAllowed(await answer)) continue
+      ran.push(tool_name)
+      t.same((await bot('POST', path, { ...call, hook_event_name: 'PostToolUse' })).body, {})
+    }
+    t.same(ran, ['Read', 'Glob', 'Grep', 'Bash', 'Read', 'Edit', 'TodoWrite', 'Read', 'Grep'])
+    const entries = await requests({ call: ann })
+    t.same(
+      entries.map(({ action, status, resolved_by, execution }) => `${action} ${status} ${resolved_by} ${execution}`),
+      calls.map(([tool, , verdict]) => {
+        if (verdict === 'deny') return `tool:${tool} denied ann null`
+        if (verdict === 'approve') return `tool:${tool} approved ann succeeded`
+        return `tool:${tool} auto_approved rule:reading in Claude Code succeeded`
+      }),
+    )
+    for (const { id, status } of entries) {
+      const { deliveries } = (await ann('GET', `/confirm/${id}`)).body
+      t.equal(deliveries.length, status === 'auto_approved' ? 0 : 1, 'who is not asked is not told')
+    }
+  },
+)
 
 // -- whatever is wrong -------------------------------------------------------------------------------------------------
 
@@ -453,7 +503,7 @@ t.test('every limit is a denial that says which', async (t) => {
   await hookAtOnce(full.call, large('a'))
   t.match(decisionOf(await hookAtOnce(full.call, large('b'))), /^deny: .*\(disk_limited\)/)
 
-  const open = await buildHooks(t, { rules: 'rules: [{ action: "*", max_open: 1 }]' })
+  const open = await buildHooks(t, { rules: 'rules: [{ action: "*", open_limit: 1 }]' })
   await hookAtOnce(open.call)
   t.match(decisionOf(await hookAtOnce(open.call, bash({}, { command: 'ls' }))), /^deny: .*\(too_many_open\)/)
 })
@@ -479,7 +529,7 @@ t.test('a large call is read elsewhere and judged as a small one', async (t) => 
     {
       description: 'Write the file: /a',
       details: write.tool_input ? { tool_input: write.tool_input } : {},
-      execution: { state: 'succeeded' },
+      execution: 'succeeded',
     },
   ])
 })
@@ -531,6 +581,28 @@ t.test(
   },
 )
 
+t.test('a body that takes too long, also below a path that does not exist, is a denial in time', async (t) => {
+  const built = await buildHooks(t)
+  await built.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = built.app.server.address() as AddressInfo
+  for (const url of [`${path}?timeout=20`, `${path}?timeout=none`, '/hooks/nothing']) {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    let received = ''
+    socket.setEncoding('utf8').on('data', (text: string) => (received += text))
+    socket.write(
+      `POST ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    )
+    await until(async () => {
+      await built.clock.advance(1000)
+      return received !== ''
+    })
+    t.match(received, /^HTTP\/1\.1 200 OK\r\n/, url)
+    t.match(received, '"permissionDecision":"deny"', url)
+  }
+  t.same(await requests(built), [])
+})
+
 t.test('whoever hangs up claims nothing: the approval is there for the call that comes again', async (t) => {
   const built = await buildHooks(t)
   await built.app.listen({ host: '127.0.0.1', port: 0 })
@@ -545,7 +617,7 @@ t.test('whoever hangs up claims nothing: the approval is there for the call that
   await once(socket, 'close')
   await asked(built, 0)
   await built.call('POST', '/confirm/id-0001/approve')
-  t.match(await requests(built), [{ execution: { state: 'unclaimed' } }])
+  t.match(await requests(built), [{ execution: 'unclaimed' }])
   t.ok(isAllowed(await hookAtOnce(built.call)))
 })
 
@@ -557,19 +629,32 @@ t.test('a key that is revoked while its call waits gets nothing', async (t) => {
   await ann('DELETE', `/keys/${bot.keyId}`)
   await ann('POST', '/confirm/id-0001/approve')
   t.match(decisionOf(await answer), /^deny: .*\(unauthorized\)/)
-  t.match(await requests({ call: ann }), [{ execution: { state: 'unclaimed' } }])
+  t.match(await requests({ call: ann }), [{ execution: 'unclaimed' }])
 })
 
 t.test('a shutdown answers whoever waits, and denies whoever comes', async (t) => {
-  let late: Promise<Answer> | null = null
-  const built: Built = await buildHooks(t, {
-    prepare: (app) => app.addHook('preClose', () => void (late = hookAtOnce(built.call))),
-  })
+  const built = await buildHooks(t)
+  await built.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = built.app.server.address() as AddressInfo
+  const body = JSON.stringify(bash({}, { command: 'ls' }))
+  const request = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.setEncoding('utf8').on('data', (text: string) => (received += text))
+  // Under way while it shuts down: all but its first byte comes later.
+  socket.write(request.slice(0, 1))
   const waiting = hook(built.call)
   await asked(built)
-  await built.stop()
+  await until(() => built.connections.count() === 1)
+  const stopped = built.stop()
   t.match(decisionOf(await waiting), /^deny: Still pending, ID id-0001/)
-  t.match(decisionOf(await late!), /^deny: .*\(shutting_down\)/)
+  socket.write(request.slice(1))
+  await until(() => received !== '')
+  t.match(received, /^HTTP\/1\.1 200 OK\r\n/)
+  t.match(received, '"permissionDecision":"deny"')
+  t.match(received, '(shutting_down)')
+  socket.destroy()
+  await stopped
 })
 
 t.test('whatever is sent, the answer is a decision, and none allows what no one approved', async (t) => {

@@ -1,6 +1,7 @@
 // Nothing ambiguous gets in, and nothing that does not exist.
 import t from 'tap'
 import { parse as parseYaml } from 'yaml'
+import { isHookPath } from '../../src/routes/errors.js'
 import { build, type Built, giveKeys } from '../support.js'
 
 const ambiguous: [what: string, body: string, error: RegExp][] = [
@@ -168,6 +169,7 @@ const needed: Record<string, object> = {
   'post /sessions/{key}/switch': { session_id: 'a' },
   'post /sessions/gc': {},
   'post /keys': { name: 'a', role: 'agent' },
+  'post /hooks/claude-code': { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: {} },
   'post /mcp': { jsonrpc: '2.0' },
 }
 
@@ -182,10 +184,14 @@ t.test('a query parameter that does not exist is refused on every API route, als
   t.match(await call('GET', `/confirm/${id}/events?affter=1`), { body: { code: 'unknown_parameter' } })
   let count = 0
   for (const [path, methods] of Object.entries(apiOf(built).paths)) {
+    // Nobody is let in there while the service is open.
+    if (path.startsWith('/aap/')) continue
     for (const method of Object.keys(methods)) {
       const url = `${path.replace('{id}', id).replace('{name}', 'x')}?utm_source=chat`
       const answer = await call(method.toUpperCase() as 'GET', url, needed[`${method} ${path}`])
-      t.match(answer, { status: 400, body: { code: 'unknown_parameter' } }, `${method} ${url}`)
+      const refused = { status: 400, body: { code: 'unknown_parameter' } }
+      const denied = { body: { hookSpecificOutput: { permissionDecisionReason: '(unknown_parameter)' } } }
+      t.match(answer, isHookPath(path) ? denied : refused, `${method} ${url}`)
       count += 1
     }
   }
@@ -222,7 +228,9 @@ t.test('every object in a body has its fields and no other, in openapi.yaml as w
       for (const [place, schema] of objectsIn(requestBody, components.schemas)) {
         if (schema.properties === undefined) continue
         seen += 1
-        t.equal(schema.additionalProperties, false, `${method} ${path} ${place}`)
+        // Hosts of agents send more, and more with each version.
+        const expected = isHookPath(path) && place === 'HookCall' ? undefined : false
+        t.equal(schema.additionalProperties, expected, `${method} ${path} ${place}`)
       }
     }
   }

@@ -755,7 +755,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
 
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
     const store = await open(t)
-    const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }
+    const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', result: 'r', at: 1000 }
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         store.commit(
@@ -767,7 +767,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       ),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.idempotency.get(agent('a'), 'k'), { fingerprint: 'f', confirmationId: 'c0' })
+    t.same(await store.idempotency.get(agent('a'), 'k'), { fingerprint: 'f', confirmationId: 'c0', result: 'r' })
     t.equal(await store.confirmations.get('c1'), undefined, 'what lost left nothing behind')
     for (const other of [agent('b'), anyone('a')]) {
       t.equal(await store.idempotency.get(other, 'k'), undefined)
@@ -1395,6 +1395,50 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       t.equal(await store.confirmations.alike('bot', digest, description, 1000), undefined)
     },
   )
+
+  t.test('what people approved and nobody claimed yet is known in the same way, if it joins', async (t) => {
+    const store = await open(t)
+    const { requester, digest, description } = confirmation('c1')
+    const unclaimed = (text = description, now = 2000) =>
+      store.confirmations.unclaimedAlike(requester, digest, text, now)
+    const add = async (id: string, fields: Partial<Pending> = {}) => {
+      const pending = confirmation(id, { joins: true, ...fields })
+      await store.commit(insert(pending))
+      t.not(await store.commit(approve(pending, 'p', 2000)), 'conflict')
+    }
+    await add('c0', { joins: false })
+    await add('c1', { requester: 'bot' })
+    await add('c2', { digest: 'other' })
+    await store.commit(insert(confirmation('c3', { joins: true })))
+    t.equal(await unclaimed(), undefined)
+    await add('c4')
+    await add('c5')
+    const found = (await unclaimed())!
+    t.match(found, { id: 'c4', status: 'approved', execution: { state: 'unclaimed' } })
+    t.equal(await unclaimed('another'), undefined)
+    t.equal(await unclaimed(description, found.execution.claimBy), undefined)
+    const { claimBy } = found.execution
+    const execution = { state: 'claimed', claimBy, claimedAt: 3000, reportBy: 9000 } as const
+    const record = { ...found, version: found.version + 1, execution }
+    await store.commit(change({ kind: 'confirmation', expect: found.version, record }))
+    t.match(await unclaimed(), { id: 'c5' })
+  })
+
+  t.test('what is claimed for a named act is known by its requester and name, and the latest counts', async (t) => {
+    const store = await open(t)
+    const record = { requester: agent('a'), name: 'n', version: 1, confirmationId: 'c1', at: 1000 }
+    t.equal(await store.namedActs.get(agent('a'), 'n'), undefined)
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () => store.commit(change({ kind: 'named_act', expect: 'absent', record }))),
+    )
+    t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
+    t.same(await store.namedActs.get(agent('a'), 'n'), { version: 1, confirmationId: 'c1' })
+    const next = { ...record, version: 2, confirmationId: 'c2' }
+    t.equal(await store.commit(change({ kind: 'named_act', expect: 2, record: next })), 'conflict')
+    t.not(await store.commit(change({ kind: 'named_act', expect: 1, record: next })), 'conflict')
+    t.same(await store.namedActs.get(agent('a'), 'n'), { version: 2, confirmationId: 'c2' })
+    for (const other of [agent('b'), anyone('a')]) t.equal(await store.namedActs.get(other, 'n'), undefined)
+  })
 
   t.test('the latest denial of the same is found for as long as it matters', async (t) => {
     const store = await open(t)

@@ -819,6 +819,9 @@ class _Http:
             raise _Fault(f"it answers {response.status}, a redirect, and none is followed", sent=True, lasting=True)
         if len(raw) > _max_answer:
             raise _Fault("its answer is too long", sent=True, lasting=True)
+        if response.length:
+            # What came of it may be JSON all the same.
+            raise _Fault("its answer is cut", sent=True)
         body = _object_in(raw)
         if body is None:
             # A proxy's page, or an answer that was cut.
@@ -976,6 +979,17 @@ class Holdpoint:
     def cancel(self, id: str, *, by: str | None = None, reason: str | None = None) -> Decision:
         """Withdraws a request: the agent changed its mind."""
         return self._decide(id, "cancel", "cancelled", cancelled_by=by, reason=reason)
+
+    def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
+        """Any request, once: what no verb is there for. No answer in `seconds`, and one from 300 on, is raised."""
+        text = None if body is None else _members(body)
+        try:
+            answer = self._wire.call(method, path, text, seconds=_duration(seconds, "seconds"))
+        except _Fault as fault:
+            raise self._away(fault, "", None) from fault
+        if answer.status >= 300:
+            raise self._failure(answer, answer.retry_after or 0.0, "", None)
+        return answer.body
 
     # -- for those who decide
 
@@ -1229,8 +1243,7 @@ class Holdpoint:
             try:
                 answer = send()
             except _Fault as fault:
-                sentence = f"Holdpoint at {self._wire.url} cannot be reached: {fault}."
-                failure = Unreachable(sentence, action=action, id=id)
+                failure = self._away(fault, action, id)
                 if fault.lasting:
                     raise failure from fault
             else:
@@ -1250,6 +1263,9 @@ class Holdpoint:
                     raise Unreachable(sentence, action=action, id=id) from failure
                 raise failure
             token.pause(pause)
+
+    def _away(self, fault: _Fault, action: str, id: str | None) -> Unreachable:
+        return Unreachable(f"Holdpoint at {self._wire.url} cannot be reached: {fault}.", action=action, id=id)
 
     def _failure(self, answer: _Answer, wait: float, action: str, id: str | None) -> HoldpointError:
         problem, sentence = answer.problem, answer.sentence
@@ -1644,6 +1660,10 @@ class AsyncHoldpoint:
     async def cancel(self, id: str, *, by: str | None = None, reason: str | None = None) -> Decision:
         """Withdraws a request: the agent changed its mind."""
         return await _in_thread(lambda: self._client.cancel(id, by=by, reason=reason))
+
+    async def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
+        """Any request, once: what no verb is there for."""
+        return await _in_thread(lambda: self._client.call(method, path, body, seconds=seconds))
 
     async def pending(self, *, action: str | None = None, session_key: str | None = None) -> list[Record]:
         """All that wait for an answer, the next deadline first."""

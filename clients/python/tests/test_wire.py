@@ -1,6 +1,7 @@
 # What becomes of a run when the network, or what answers, does not do what it should.
 import asyncio
 import itertools
+import json
 import logging
 import os
 import re
@@ -168,6 +169,16 @@ class Refusals(unittest.TestCase):
                 Holdpoint(played.url, retry_seconds=retry_seconds).run(ask, lambda _: self.fail("it ran"))
             return caught.exception, played.verbs()
 
+    def test_an_answer_that_is_cut_counts_for_nothing_though_what_came_is_whole(self) -> None:
+        def cut(verb: str, _: int) -> bytes | None:
+            claimed = {**played.records()[0], "execution": "claimed"} if verb == "claim" else {}
+            written = http(200, claimed, "X: y")
+            length = len(json.dumps(claimed))
+            return written.replace(f"Length: {length}".encode(), f"Length: {length + 1}".encode()) if claimed else None
+
+        with Played(fate=cut) as played, self.assertRaises(holdpoint.ClaimUncertain):
+            Holdpoint(played.url, retry_seconds=0.05).run(ask, lambda _: self.fail("it ran"))
+
     def test_what_does_not_get_better_is_not_repeated(self) -> None:
         for status, code in ((400, "invalid_request"), (401, "unauthorized"), (403, "forbidden"), (422, "key_reused")):
             error, verbs = self.end(always("submit", problem(status, code)))
@@ -310,6 +321,35 @@ class Hostile(unittest.TestCase):
             with self.assertRaises(holdpoint.ClaimRefused) as caught:
                 client.wait(held)
             self.assertEqual(caught.exception.problem, "digest_mismatch")
+
+
+class AnyRequest(unittest.TestCase):
+    def test_it_is_sent_once_and_its_answer_is_what_the_service_says(self) -> None:
+        with Played(fate=lambda _verb, _number: http(200, {"fine": True})) as played:
+            client = Holdpoint(played.url, "k")
+            self.assertEqual(client.call("POST", "/hooks/any?timeout=9", {"b": 1.5, "a": None}), {"fine": True})
+            self.assertEqual(asyncio.run(AsyncHoldpoint(played.url).call("GET", "/any")), {"fine": True})
+            self.assertEqual([path for _, path, _, _ in played.requests], ["/hooks/any?timeout=9", "/any"])
+            self.assertEqual(played.requests[0][3], {"a": None, "b": 1.5})
+
+    def test_what_is_no_success_is_raised_and_not_repeated(self) -> None:
+        answers = {
+            problem(403, "forbidden"): "forbidden",
+            problem(503, "shutting_down"): "unreachable",
+            http(200, "<html>"): "unreachable",
+            http(200, ""): "unreachable",
+            http(302, {}, "Location: /elsewhere"): "unreachable",
+        }
+        for answer, code in answers.items():
+            with Played(fate=lambda _verb, _number, answer=answer: answer) as played:
+                with self.assertRaises(holdpoint.HoldpointError) as caught:
+                    Holdpoint(played.url).call("POST", "/hooks/any", {})
+                self.assertEqual((caught.exception.code, len(played.requests)), (code, 1))
+        with socket.create_server(("127.0.0.1", 0)) as silent, self.assertRaises(holdpoint.Unreachable):
+            Holdpoint(f"http://127.0.0.1:{silent.getsockname()[1]}").call("GET", "/any", seconds=0.1)
+        for seconds in (float("nan"), -1):
+            with self.assertRaises(holdpoint.Invalid):
+                Holdpoint("http://127.0.0.1:1").call("GET", "/any", seconds=seconds)
 
 
 class Places(unittest.TestCase):
