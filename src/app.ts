@@ -19,6 +19,7 @@ import { stringifyInert } from './core/json.js'
 import { type ChatName, chatTitles, type DeliveryKey, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
+import type { Pace } from './mcp/acts.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { createCards } from './notify/cards.js'
@@ -47,9 +48,10 @@ import { exportRoutes } from './routes/export.js'
 import { limitFloods } from './routes/flood.js'
 import { healthRoutes } from './routes/health.js'
 import { parseBodies } from './routes/json-body.js'
-import { hookRoutes } from './routes/hooks.js'
+import { answerHooksInTime, hookRoutes } from './routes/hooks.js'
 import { keyRoutes } from './routes/keys.js'
 import { readLargeBodies } from './routes/large-body.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
@@ -84,6 +86,7 @@ export interface Deps {
   nameCommand?: NameCommand
   /** Others than the usual. */
   shareLimits?: Partial<ShareLimits>
+  mcpPace?: Partial<Pace>
 }
 
 export interface Holdpoint {
@@ -240,6 +243,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   useZod(app, new Map([[submitBody, readUsual]]))
   app.setErrorHandler(handleError)
   beginAnswers(app)
+  answerHooksInTime(app, clock.now, clock.after)
   const floods = await limitFloods(
     app,
     config.floodLimit,
@@ -286,7 +290,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   refuseUnnamed(app)
   const cursors = createCursors(await store.secret())
   confirmRoutes(app, service, auth, shares, cursors)
-  hookRoutes(app, service, auth, shares, clock.after)
+  hookRoutes(app, service, auth, shares)
   batchRoutes(app, service, floods.countAs)
   streamRoutes(app, service, auth, shares)
   whitelistRoutes(app, service, cursors)
@@ -296,6 +300,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
+  mcpRoutes(app, shares, { onBug: (error) => log.error({ err: error }, 'a tool of MCP failed'), pace: deps.mcpPace })
   aapRoutes(app, service, auth, shares)
   await chatRoutes(app, ears)
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })

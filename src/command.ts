@@ -1,6 +1,7 @@
 // The table of commands beside serving, and how the command line is read: a command, its argument and options, the flags.
 import { parseArgs } from 'node:util'
 import { nearTo } from './core/closest.js'
+import { type HostName, waits } from './hooks/waits.js'
 import { fileKey, generalFlags, type Key, otherSettings, type OtherSetting, settingEntries } from './config/settings.js'
 
 const chatIds = {
@@ -49,6 +50,17 @@ const overHttp = 'It goes over HTTP alone, without a URL to the address at which
 const shortIds = 'Of the ID the last six characters or more will do, where only one request of the last week ends so.'
 const httpExits = '0 done, 1 refused, 2 called wrongly, 3 the service is not reached'
 const dashes = 'A key that begins with a dash stands last, behind --.'
+
+/** Of the answer to a host's hook. */
+const hookOptions = (host: HostName) => ({
+  timeout: {
+    takes: 'SECONDS',
+    help: `for how long the host waits for its hook, as its own settings say (default ${waits[host].usual})`,
+  },
+  ...service,
+})
+const closedHook =
+  'Nothing but a clear yes of the service is told as a yes: where it is away, slow or not understood, or anything here is wrong, the answer is no, while the host still listens. A service that is away is tried again for three seconds.'
 
 /** What the program can be asked for beside serving. Arguments stand for themselves, options are flags of their own. */
 export const commands = {
@@ -184,6 +196,17 @@ export const commands = {
     more: 'FILE may be -, which is standard input. It is read as the service reads a body: a field that does not exist, a name that stands twice or a number that does not survive being read is refused. Of a record the digest must be its own. Nothing is asked of a service.',
     settings: [],
     example: 'digest submission.json',
+  },
+  mcp: {
+    help: 'be an MCP server for an agent, on standard input and output',
+    options: {
+      session: { takes: 'KEY', help: 'the session of what does not name another' },
+      ...service,
+    },
+    more: `For the settings of a host, which starts it and ends it by closing its input. Its tools ask, wait, claim, report and withdraw; none approves. With an agent's key what is asked is the agent's own. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 the host is gone, 2 called wrongly',
+    example: 'mcp --key-file agent.key',
   },
   'keys add': {
     help: 'make a key and print it, this once',
@@ -371,6 +394,59 @@ export const commands = {
     settings: [],
     example: 'completion bash',
   },
+  'hook claude-code': {
+    help: "answer Claude Code's hooks: PreToolUse, PostToolUse and PostToolUseFailure",
+    options: hookOptions('claude-code'),
+    more: `The call stands on standard input, the decision on standard output. ${closedHook} Name "onFailure": "block" beside the command: without it Claude Code makes the call where this is killed. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 the decision is on standard output, 2 no',
+    example: 'hook claude-code --timeout 600 --key-file ~/claude-code.key',
+  },
+  'hook codex': {
+    help: "answer Codex's hooks: PreToolUse and PostToolUse",
+    options: hookOptions('codex'),
+    more: `The call stands on standard input; a yes is silent, a no is a reason on standard error. ${closedHook} But Codex itself makes the call where this is killed: it is not closed. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 yes, 2 no',
+    example: 'hook codex --timeout 600 --key-file ~/codex.key',
+  },
+  'hook hermes': {
+    help: "answer Hermes' shell hooks: pre_tool_call and post_tool_call",
+    options: hookOptions('hermes'),
+    more: `The call stands on standard input, the decision on standard output. ${closedHook} Name fail_closed: true beside the command: without it Hermes makes the call where this is killed. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 yes, 2 no',
+    example: 'hook hermes --timeout 300 --key-file ~/hermes.key',
+  },
+  'hook generic': {
+    help: 'decide for any program whether it may act: it may where the exit code is 0',
+    options: hookOptions('generic'),
+    more: `Standard input has JSON: action; details, which are what a person decides about; session; cwd; call_id, which is the same where a call is asked for again. With outcome, succeeded or failed, and error, it is told how the act ended. The decision stands on standard output as JSON: decision, reason and, where it is known, id. A no has its reason on standard error, too. ${closedHook} ${overHttp}`,
+    settings: ['port'],
+    exits: '0 yes, or told; 2 no; nothing but 0 is a yes',
+    example: 'hook generic --timeout 600 --key-file ~/backup.key',
+  },
+  install: {
+    argument: 'HOST',
+    help: "put the hook into an agent's host: claude-code, codex, hermes, openclaw or mcp",
+    options: {
+      print: { takes: '', help: 'only show what belongs into its settings' },
+      undo: { takes: '', help: 'take it out again, and revoke its key' },
+      check: {
+        takes: '',
+        help: 'say whether the host is closed: read its settings, and try the hook while nobody answers',
+      },
+      project: { takes: 'DIR', help: "in the settings of this project, not in the user's" },
+      url: { ...service.url, help: 'where the hook finds the service [HOLDPOINT_URL]' },
+      'key-file': { takes: 'FILE', help: "a file with an agent's key that there is; without it, one is made" },
+      yes: { takes: '', help: 'do not ask before the first key, which ends open mode' },
+      json,
+    },
+    more: `What stands in the settings stays, and is kept beside them once more. The same again changes nothing. The key is for this host alone, in a file for its owner alone, under $XDG_CONFIG_HOME/holdpoint/keys or ~/.config/holdpoint/keys. ${reach}`,
+    exits: '0 done, or closed; 1 refused, or not closed; 2 called wrongly',
+    settings: ['dbPath', 'host', 'port'],
+    example: 'install claude-code --project .',
+  },
   doctor: {
     help: 'say what is wrong, in a report for others to read, without secrets',
     options: {
@@ -414,16 +490,18 @@ export const groups: Record<string, string> = {
   sessions: 'conversations of agents',
   policy: 'rules for actions, checked and explained',
   notify: 'the chats that are told',
+  hook: 'answers to the hooks of coding agents',
 }
 
 /** Commands of one word that stand on one line of the first screen. Whatever stands in none has its own. */
 export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['pending', 'show', 'watch'], takes: '', help: 'what waits for a decision: all, one, or live' },
   { names: ['approve', 'deny'], takes: 'ID', help: 'decide' },
-  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, and its digests' },
+  { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
-  { names: ['doctor'], takes: '', help: 'say what is wrong' },
+  { names: ['install'], takes: 'HOST', help: "put the hook into an agent's host" },
+  { names: ['doctor', 'completion'], takes: '', help: 'say what is wrong; complete commands in a shell' },
 ]
 
 /** A command as it was given. */
@@ -433,11 +511,30 @@ export interface GivenCommand {
   options: Partial<Record<string, string | true>>
 }
 
+/** The answer to a coding agent's hook, which is given whatever the settings are. */
+export type HookName = Extract<CommandName, `hook ${string}`>
+export type HookCommand = GivenCommand & { name: HookName }
+
+export function isHook(given: GivenCommand): given is HookCommand {
+  return given.name.startsWith('hook ')
+}
+
 /** One that is carried out with right settings alone. The doctor is not: wrong ones belong into its report. */
-export type PlainCommand = GivenCommand & { name: Exclude<CommandName, 'doctor'> }
+export type PlainCommand = GivenCommand & { name: Exclude<CommandName, 'doctor' | HookName> }
 
 export function isPlain(given: GivenCommand): given is PlainCommand {
-  return given.name !== 'doctor'
+  return given.name !== 'doctor' && !isHook(given)
+}
+
+/** Which service is meant, and who asks, as the environment says. */
+export interface Remote {
+  url: string | undefined
+  key: string | undefined
+}
+
+/** An empty variable counts as not set. */
+export function readRemote({ HOLDPOINT_URL: url, HOLDPOINT_KEY: key }: Partial<Record<string, string>>): Remote {
+  return { url: url?.trim() || undefined, key: key?.trim() || undefined }
 }
 
 /** Everything that is wrong with the command line and the settings, one line each. */

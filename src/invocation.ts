@@ -1,5 +1,12 @@
 // What the program is asked to do, and with which settings. Every problem is found before anything starts.
-import { ConfigProblems, type GivenCommand, isPlain, type PlainCommand, readCommandLine } from './command.js'
+import {
+  ConfigProblems,
+  type GivenCommand,
+  type PlainCommand,
+  readCommandLine,
+  readRemote,
+  type Remote,
+} from './command.js'
 import type { Config } from './config/schemas.js'
 import { type Env, type ReadSettings, readSettings } from './config/sources.js'
 import { warningsFor } from './config/warnings.js'
@@ -12,19 +19,13 @@ export type Invocation =
   /** With settings that may be wrong: what is wrong with them belongs into the answer. */
   | { command: 'report'; given: GivenCommand; read: ReadSettings; warnings: string[] }
 
-/** Which service is meant, and who asks, as the environment says. */
-export interface Remote {
-  url: string | undefined
-  key: string | undefined
-}
-
 export function readInvocation(argv: string[], env: Env): Invocation {
   const line = readCommandLine(argv)
   if (line.command !== 'run') return line
   const { given } = line
   const read = readSettings(line.flags, env)
   const warnings = warningsFor(read.config, env)
-  const isReport = given !== null && !isPlain(given)
+  const isReport = given?.name === 'doctor'
   if (isReport && line.problems.length === 0) return { command: 'report', given, read, warnings }
   const problems = [...line.problems, ...read.problems.map(({ text }) => text)]
   if (problems.length > 0) throw new ConfigProblems(problems)
@@ -33,9 +34,4 @@ export function readInvocation(argv: string[], env: Env): Invocation {
   return given === null
     ? { command: 'serve', config, warnings }
     : { command: 'carry-out', given: given as PlainCommand, config, remote: readRemote(env) }
-}
-
-/** An empty variable counts as not set. */
-function readRemote({ HOLDPOINT_URL: url, HOLDPOINT_KEY: key }: Env): Remote {
-  return { url: url?.trim() || undefined, key: key?.trim() || undefined }
 }

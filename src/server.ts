@@ -1,13 +1,23 @@
 #!/usr/bin/env node
 // The process: what was asked for, from flags and environment. Nothing else reads process.env.
 import { fileURLToPath } from 'node:url'
-import { ConfigProblems, readCommandLine } from './command.js'
-import { callElsewhere, callOf, createCommands, type NameCommand, plainCommand } from './program.js'
+import { endHook, ending, releaseHook } from './cli/hook-end.js'
+import type { NameCommand } from './program.js'
 
 /** Set once it is known which database is meant. */
-let nameCommand: NameCommand = plainCommand
+let nameCommand: NameCommand | null = null
 
 async function main(argv: string[]): Promise<void> {
+  const { ConfigProblems, isHook, readCommandLine } = await import('./command.js')
+  // Only now, each of these: a caller for help does not wait for the rest to load, and neither does a hook.
+  const line = readCommandLine(argv)
+  if (line.command === 'run' && line.given !== null && isHook(line.given)) {
+    if (line.problems.length > 0) throw new ConfigProblems(line.problems)
+    const { runHook } = await import('./cli/hook-command.js')
+    await runHook(line.given, line.flags, process.env)
+  }
+  releaseHook()
+  const { callElsewhere, callOf, createCommands } = await import('./program.js')
   const start = {
     script: process.argv[1]!,
     folder: fileURLToPath(new URL('../..', import.meta.url)),
@@ -15,8 +25,6 @@ async function main(argv: string[]): Promise<void> {
     path: process.env.PATH ?? '',
   }
   const call = callOf(start)
-  // Only now, each of these: a caller for help does not wait for the rest to load.
-  const line = readCommandLine(argv)
   if (line.command === 'help') {
     const { helpOn } = await import('./help.js')
     const help = helpOn(line.topic, call)
@@ -51,7 +59,11 @@ async function main(argv: string[]): Promise<void> {
       process.stderr.write(`What was found cannot be written: ${message}.\n`)
       process.exit(1)
     })
-    process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote)
+    const { thisMachine } = await import('./cli/install/machine.js')
+    // Whole paths: a host starts it wherever it is.
+    const program = [process.execPath, fileURLToPath(import.meta.url)]
+    const machine = thisMachine({ program, folder: start.folder, cwd: start.cwd, env: process.env })
+    process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote, machine)
   } else {
     const { serve } = await import('./serve.js')
     await serve(config, invocation.warnings, createCommands(callElsewhere(start), config.dbPath, usualDatabase()))
@@ -70,7 +82,10 @@ const expected: Record<string, number> = {
 
 main(process.argv.slice(2)).catch(async (error: unknown) => {
   const { name, message, stack, isDamaged } = error as Error & { isDamaged?: boolean }
-  const advice = isDamaged === true ? ` Restore a backup: ${nameCommand('restore FILE')}` : ''
+  if (ending.isHook) endHook(message)
+  const { plainCommand } = await import('./program.js')
+  const command = (nameCommand ?? plainCommand)('restore FILE')
+  const advice = isDamaged === true ? ` Restore a backup: ${command}` : ''
   const { withoutControls } = await import('./core/visible.js')
   process.stderr.write(`${withoutControls(name in expected ? `${message}${advice}` : (stack ?? message))}\n`)
   process.exit(expected[name] ?? 1)

@@ -1,14 +1,13 @@
 // Which service a command speaks to, and as whom: over HTTP where that is said, else as the owner of the database. And what it
 // says when that refuses, or is not there.
-import { readFileSync } from 'node:fs'
 import { isLoopback } from '../access/open-mode.js'
 import { HoldpointError, Invalid, Operator, Refused, Unreachable } from '../client/index.js'
 import { ConfigProblems } from '../command.js'
-import type { Config } from '../config/schemas.js'
 import { visibleLine } from '../core/visible.js'
 import { type Context, wrong } from './key-commands.js'
 import { withSocket } from './local-call.js'
 import { CommandRefused } from './output.js'
+import { findPlace, sayPlace } from './place.js'
 
 /** For what is read, and for the whitelist. */
 export async function withReader(
@@ -20,47 +19,32 @@ export async function withReader(
   return withSocket(context.config, context.output, (socketPath) => use(new Operator({ socketPath })), reach)
 }
 
-/** For whoever decides: over HTTP, with the key of the flags, else of the environment, if any. */
-export function openOverHttp({ given: { options }, config, remote, output }: Context): Operator {
-  const file = options['key-file'] as string | undefined
-  const key = (file === undefined ? remote.key : readKey(file)) ?? null
-  const url = (options.url as string | undefined) ?? remote.url ?? ownUrl(config)
+/** For whoever decides. */
+export function openOverHttp(context: Context): Operator {
+  return openAs(context, (options) => new Operator(options))
+}
+
+/** Over HTTP, with the key of the flags, else of the environment, if any. */
+export function openAs<T>(
+  { given: { options }, config, remote, output }: Context,
+  open: (to: { url: string; key: string | null }) => T,
+): T {
+  const { url, key } = findPlace(options, remote, () => config)
   try {
-    const operator = new Operator({ url, key })
+    const opened = open({ url, key })
     const { protocol, hostname, host } = new URL(url)
     if (key !== null && protocol === 'http:' && !isLoopback(hostname)) {
       output.tell(`The key goes to ${host} unencrypted: whoever is in between can read it. Use an https address.`)
     }
-    return operator
+    return opened
   } catch (error) {
-    if (!(error instanceof Invalid)) throw error
-    throw new ConfigProblems([
-      `${options.url === undefined ? 'HOLDPOINT_URL' : '--url'}, HOLDPOINT_KEY: ${error.message}`,
-    ])
+    throw error instanceof Invalid ? sayPlace(options, error.message) : error
   }
 }
 
 /** Whether anything says that it is to be asked over HTTP. */
 function saysHttp({ given: { options }, remote }: Context): boolean {
   return [options.url, options['key-file'], remote.url, remote.key].some((one) => one !== undefined)
-}
-
-function readKey(file: string): string {
-  let text
-  try {
-    text = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new CommandRefused(`The key cannot be read: ${(error as Error).message}`)
-  }
-  if (!/^[!-~]{1,500}$/.test(text)) throw wrong('key-file', 'must have a key in it, and nothing else')
-  return text
-}
-
-/** Where the service on this machine listens. */
-function ownUrl({ host, port }: Config): string {
-  if (port === 0) throw new CommandRefused('Say where the service is, with --url or HOLDPOINT_URL.')
-  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
-  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 
 /** What a command says of it: a sentence on one line, with what to do next. `changes`: whether it is more than a look. */

@@ -1195,6 +1195,7 @@ export interface components {
       | 'connections'
       | 'bodies'
       | 'waits'
+      | 'calls'
       | 'streams'
       | 'exports'
       | 'answers'

@@ -443,11 +443,19 @@ export function isHookPath(url: string): boolean {
   return url.startsWith(hookPaths)
 }
 
-function sendDenial(reply: FastifyReply, { code, message }: Problem): FastifyReply {
+/** A call of a hook, which is a POST. */
+export function isHookCall({ method, url = '' }: { method?: string | undefined; url?: string | undefined }): boolean {
+  return method === 'POST' && isHookPath(url)
+}
+
+export function denialOf({ code, message }: Problem): string {
+  return `${stringifyInert(denyBecause(code, message))}\n`
+}
+
+function sendDenial(reply: FastifyReply, problem: Problem): FastifyReply {
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   for (const name of responseHeaderNames) void reply.removeHeader(name)
-  const body = `${stringifyInert(denyBecause(code, message))}\n`
-  return reply.code(200).type('application/json; charset=utf-8').send(body)
+  return reply.code(200).type('application/json; charset=utf-8').send(denialOf(problem))
 }
 
 /** A result among many: the answer it would have been alone. */
@@ -486,8 +494,7 @@ export function createErrorHandler(log: ErrorLog) {
     // is left of the body is read and dropped instead, until the request times out.
     if (problem.code === 'body_too_large') void reply.removeHeader('connection')
     if (problem.code === 'request_timeout') void reply.header('connection', 'close')
-    const isHook = request.method === 'POST' && isHookPath(request.url)
-    void (isHook ? sendDenial(reply, problem) : sendProblem(reply, problem))
+    void (isHookCall(request) ? sendDenial(reply, problem) : sendProblem(reply, problem))
   }
 }
 

@@ -1,6 +1,6 @@
 // /hooks: what the hosts of agents ask before each call of a tool, and tell after it. Each is answered with a decision: see
 // createErrorHandler for all that goes wrong.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { actorOf, type Caller } from '../access/role.js'
 import { isRefusal } from '../core/refusal.js'
@@ -10,7 +10,7 @@ import { reserveRoom } from './answer-room.js'
 import type { Api } from './api.js'
 import * as answers from './answers.js'
 import type { Auth } from './auth.js'
-import { granted, problemOf } from './errors.js'
+import { granted, isHookCall, problemOf } from './errors.js'
 import { letGo, madeOf } from './large-body.js'
 import * as requests from './requests.js'
 import type { Shares } from './shares.js'
@@ -24,7 +24,25 @@ type After = (ms: number, run: () => void) => () => void
 /** A request stays open for longer than a hook waits: so its agent can make the call again, and find what came meanwhile. */
 const openFor = 2
 
-export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Shares, after: After): void {
+const arrivals = new WeakMap<FastifyRequest, number>()
+
+/** Before anything else: whatever the rest waits for, a body, the disk or a person, a hook is answered in its time. */
+export function answerHooksInTime(app: Api, now: () => number, after: After): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isHookCall(request)) return done()
+    arrivals.set(request, now())
+    // What is wrong with it is said in a moment.
+    const { timeout } = requests.hookQuery.safeParse(request.query).data ?? { timeout: 1 }
+    const { answerMs } = timesWithin(timeout)
+    const callOff = after(answerMs, () => {
+      if (!reply.sent) void reply.code(200).send(tooSlow)
+    })
+    whenEnded(reply, callOff)
+    done()
+  })
+}
+
+export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Shares): void {
   app.post(
     '/hooks/claude-code',
     {
@@ -42,44 +60,27 @@ export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Share
         response: { 200: answers.hookAnswer },
       },
     },
-    (request, reply): Promise<HookAnswer> => {
-      const { waitMs, answerMs } = timesWithin(request.query.timeout)
-      let isOver = false
-      whenEnded(reply, () => (isOver = true))
-      const late = new Promise<HookAnswer>((resolve) => {
-        const callOff = after(answerMs - reply.elapsedTime, () => {
-          isOver = true
-          resolve(tooSlow)
-        })
-        whenEnded(reply, callOff)
-      })
-      return Promise.race([late, answer(request, reply, waitMs - reply.elapsedTime, () => isOver)])
+    async (request, reply): Promise<HookAnswer> => {
+      const { caller } = request
+      const held = await begin(request)
+      if (held === null) return noted
+      const { id, isPending } = held
+      if (isPending) {
+        // Where there is no room to wait, it is told so at once.
+        if (hold(shares, reply) === 'held') {
+          letGo(request)
+          const { waitMs } = timesWithin(request.query.timeout)
+          const waitsUntil = arrivals.get(request)! + waitMs
+          await reserveRoom(shares, reply, await service.wait(id, waitsUntil - service.now(), caller, whenGone(reply)))
+          auth.assertStillGood(request)
+        }
+        const { confirmation } = granted(await service.findInTurn(id, caller))
+        if (confirmation.execution === null) return denyFor(confirmation)
+      }
+      // Nobody hears it any more: whoever makes the call again has the approval.
+      return reply.sent || request.raw.socket.destroyed ? tooSlow : claim(held, caller)
     },
   )
-
-  async function answer(
-    request: FastifyRequest & Hooked,
-    reply: FastifyReply,
-    waitMs: number,
-    isOver: () => boolean,
-  ): Promise<HookAnswer> {
-    const { caller } = request
-    const held = await begin(request)
-    if (held === null) return noted
-    const { id, isPending } = held
-    if (isPending) {
-      // Where there is no room to wait, it is told so at once.
-      if (hold(shares, reply) === 'held') {
-        letGo(request)
-        await reserveRoom(shares, reply, await service.wait(id, waitMs, caller, whenGone(reply)))
-        auth.assertStillGood(request)
-      }
-      const { confirmation } = granted(await service.findInTurn(id, caller))
-      if (confirmation.execution === null) return denyFor(confirmation)
-    }
-    // Nobody hears it any more: whoever makes the call again has the approval.
-    return isOver() ? tooSlow : claim(held, caller)
-  }
 
   /** Submits a call, and keeps what its answer needs; null: it is over, and this is what came of it. */
   async function begin(request: Hooked): Promise<Held | null> {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
 import { messagePage } from '../web/message.js'
-import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
+import { denialOf, isHookCall, Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
 /** A request that is still not complete by then is given up. */
 const requestTimeoutMs = 30_000
@@ -38,9 +38,9 @@ export const lingerMs = 1000
 export function guardServer(server: Server): void {
   // Beyond this Node drops them without a word. One more than may be tells what has too many.
   server.maxHeadersCount = maxHeaders + 1
-  server.on('checkExpectation', (_request, response) => {
+  server.on('checkExpectation', (request, response) => {
     const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
-    const { status, headers, body } = render(problem)
+    const { status, headers, body } = isHookCall(request) ? renderDenial(problem) : render(problem)
     response.writeHead(status, headers).end(body)
   })
   server.on('connect', (_request, socket) => {
@@ -112,6 +112,11 @@ function render(problem: Problem): Rendered {
   const { retry_after_seconds: seconds } = problem.extra
   const retry: Record<string, string> = typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {}
   return renderAs(problem.code, { 'Content-Type': 'application/problem+json', ...retry }, body)
+}
+
+function renderDenial(problem: Problem) {
+  const body = denialOf(problem)
+  return { ...renderAs(problem.code, { 'Content-Type': 'application/json' }, body), status: 200 }
 }
 
 function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {

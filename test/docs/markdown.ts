@@ -11,7 +11,8 @@ export interface Document {
 
 /** README.md and whatever lies in docs. */
 export function listDocuments(): Document[] {
-  const manual = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
+  const inside = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  const manual = inside.filter((name) => name.endsWith('.md')).sort()
   return ['README.md', ...manual.map((name) => `docs/${name}`)].map(readDocument)
 }
 

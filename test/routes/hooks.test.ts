@@ -1,9 +1,12 @@
 // Hooks of Claude Code: a decision for every call of a tool, never twice for one approval, and a no whenever anything is wrong.
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { OutcomeUnknown, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { root } from '../e2e/program.js'
 import { type Answer, build, type Built, type BuildOptions, giveKeys, interleaving, until } from '../support.js'
 
 const path = '/hooks/claude-code'
@@ -362,6 +365,53 @@ t.test('of two calls that a host gives one id the latest is reported', async (t)
   t.match(await requests(built), [{ execution: 'succeeded' }, { execution: 'failed', report_message: 'second' }])
 })
 
+t.test(
+  'a session of ten calls under the preset: reads pass, three wait for a person, and all are on record',
+  async (t) => {
+    const built = await build(t, { rules: readFileSync(join(root, 'presets/coding-agents.yaml'), 'utf8') })
+    const { bot, ann } = await giveKeys(built, { bot: 'agent', ann: 'operator' })
+    const calls: [tool: string, input: Record<string, unknown>, verdict: 'approve' | 'deny' | null][] = [
+      ['Read', { file_path: '/srv/shop/README.md' }, null],
+      ['Glob', { pattern: '**/*.ts' }, null],
+      ['Grep', { pattern: 'TODO' }, null],
+      ['Bash', { command: 'npm test', description: 'Run the tests' }, 'approve'],
+      ['Read', { file_path: '/srv/shop/src/a.ts' }, null],
+      ['Edit', { file_path: '/srv/shop/src/a.ts', old_string: 'a', new_string: 'b' }, 'approve'],
+      ['TodoWrite', { todos: [] }, null],
+      ['Bash', { command: 'rm -rf ~', description: 'Tidy up' }, 'deny'],
+      ['Read', { file_path: '/srv/shop/src/a.ts' }, null],
+      ['Grep', { pattern: 'done' }, null],
+    ]
+    const ran: string[] = []
+    for (const [index, [tool_name, tool_input, verdict]] of calls.entries()) {
+      const call = bash({ tool_name, tool_input, tool_use_id: `toolu_${index}` })
+      const answer = hook(bot, call, 600)
+      if (verdict !== null) {
+        await asked(built)
+        const [{ id }] = (await ann('GET', '/confirm?status=pending')).body.confirmations
+        await ann('POST', `/confirm/${id}/${verdict}`, { reason: 'looked at' })
+      }
+      if (!isAllowed(await answer)) continue
+      ran.push(tool_name)
+      t.same((await bot('POST', path, { ...call, hook_event_name: 'PostToolUse' })).body, {})
+    }
+    t.same(ran, ['Read', 'Glob', 'Grep', 'Bash', 'Read', 'Edit', 'TodoWrite', 'Read', 'Grep'])
+    const entries = await requests({ call: ann })
+    t.same(
+      entries.map(({ action, status, resolved_by, execution }) => `${action} ${status} ${resolved_by} ${execution}`),
+      calls.map(([tool, , verdict]) => {
+        if (verdict === 'deny') return `tool:${tool} denied ann null`
+        if (verdict === 'approve') return `tool:${tool} approved ann succeeded`
+        return `tool:${tool} auto_approved rule:reading in Claude Code succeeded`
+      }),
+    )
+    for (const { id, status } of entries) {
+      const { deliveries } = (await ann('GET', `/confirm/${id}`)).body
+      t.equal(deliveries.length, status === 'auto_approved' ? 0 : 1, 'who is not asked is not told')
+    }
+  },
+)
+
 // -- whatever is wrong -------------------------------------------------------------------------------------------------
 
 t.test('a bad key, no key and one of the wrong role are denied', async (t) => {
@@ -530,6 +580,28 @@ t.test(
     t.match(await requests(built), [{ status: 'pending' }], 'what was asked is on record')
   },
 )
+
+t.test('a body that takes too long, also below a path that does not exist, is a denial in time', async (t) => {
+  const built = await buildHooks(t)
+  await built.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = built.app.server.address() as AddressInfo
+  for (const url of [`${path}?timeout=20`, `${path}?timeout=none`, '/hooks/nothing']) {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    let received = ''
+    socket.setEncoding('utf8').on('data', (text: string) => (received += text))
+    socket.write(
+      `POST ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    )
+    await until(async () => {
+      await built.clock.advance(1000)
+      return received !== ''
+    })
+    t.match(received, /^HTTP\/1\.1 200 OK\r\n/, url)
+    t.match(received, '"permissionDecision":"deny"', url)
+  }
+  t.same(await requests(built), [])
+})
 
 t.test('whoever hangs up claims nothing: the approval is there for the call that comes again', async (t) => {
   const built = await buildHooks(t)
