@@ -209,7 +209,10 @@ async function post(http: Http, body: HookBody, deadline: number, { now, pause }
     if (left < 1) throw new Late()
     try {
       const query = { timeout: Math.max(1, Math.floor(left / 1000)) }
-      return await http.call<unknown>('POST', '/hooks/claude-code', { query, body, timeoutMs: left })
+      const answer = await http.call<unknown>('POST', '/hooks/claude-code', { query, body, timeoutMs: left })
+      // The machine may have slept meanwhile, and the host may listen no more.
+      if (now() >= deadline) throw new Late()
+      return answer
     } catch (error) {
       if (!(error instanceof Unreachable) || !error.mayPass) throw error
       // It had been there.
@@ -227,7 +230,7 @@ class TooLarge extends Error {
 }
 
 class Late extends Error {
-  override message = 'There was no time left to ask Holdpoint.'
+  override message = 'The time of this hook was up before Holdpoint had answered.'
 }
 
 /** For the agent and for the person behind it. */
