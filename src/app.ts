@@ -18,6 +18,7 @@ import { stringifyInert } from './core/json.js'
 import { type ChatName, chatTitles, type DeliveryKey, personalChats } from './core/model.js'
 import { type Logger, logEvents } from './log.js'
 import { createMetrics } from './metrics.js'
+import type { Pace } from './mcp/acts.js'
 import { createAddressGuard } from './notify/address.js'
 import { createCallback } from './notify/callback.js'
 import { createCards } from './notify/cards.js'
@@ -48,6 +49,7 @@ import { parseBodies } from './routes/json-body.js'
 import { answerHooksInTime, hookRoutes } from './routes/hooks.js'
 import { keyRoutes } from './routes/keys.js'
 import { readLargeBodies } from './routes/large-body.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { answerNotFound } from './routes/not-found.js'
 import { collectRoutes, describeApi } from './routes/openapi.js'
 import { checkOrigin } from './routes/origin.js'
@@ -82,6 +84,7 @@ export interface Deps {
   nameCommand?: NameCommand
   /** Others than the usual. */
   shareLimits?: Partial<ShareLimits>
+  mcpPace?: Partial<Pace>
 }
 
 export interface Holdpoint {
@@ -295,6 +298,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   sessionGcRoutes(app, service, cursors)
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
+  mcpRoutes(app, shares, { onBug: (error) => log.error({ err: error }, 'a tool of MCP failed'), pace: deps.mcpPace })
   await chatRoutes(app, ears)
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(

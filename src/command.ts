@@ -197,6 +197,17 @@ export const commands = {
     settings: [],
     example: 'digest submission.json',
   },
+  mcp: {
+    help: 'be an MCP server for an agent, on standard input and output',
+    options: {
+      session: { takes: 'KEY', help: 'the session of what does not name another' },
+      ...service,
+    },
+    more: `For the settings of a host, which starts it and ends it by closing its input. Its tools ask, wait, claim, report and withdraw; none approves. With an agent's key what is asked is the agent's own. ${overHttp}`,
+    settings: ['port'],
+    exits: '0 the host is gone, 2 called wrongly',
+    example: 'mcp --key-file agent.key',
+  },
   'keys add': {
     help: 'make a key and print it, this once',
     options: {
@@ -415,6 +426,27 @@ export const commands = {
     exits: '0 yes, or told; 2 no; nothing but 0 is a yes',
     example: 'hook generic --timeout 600 --key-file ~/backup.key',
   },
+  install: {
+    argument: 'HOST',
+    help: "put the hook into an agent's host: claude-code, codex, hermes, openclaw or mcp",
+    options: {
+      print: { takes: '', help: 'only show what belongs into its settings' },
+      undo: { takes: '', help: 'take it out again, and revoke its key' },
+      check: {
+        takes: '',
+        help: 'say whether the host is closed: read its settings, and try the hook while nobody answers',
+      },
+      project: { takes: 'DIR', help: "in the settings of this project, not in the user's" },
+      url: { ...service.url, help: 'where the hook finds the service [HOLDPOINT_URL]' },
+      'key-file': { takes: 'FILE', help: "a file with an agent's key that there is; without it, one is made" },
+      yes: { takes: '', help: 'do not ask before the first key, which ends open mode' },
+      json,
+    },
+    more: `What stands in the settings stays, and is kept beside them once more. The same again changes nothing. The key is for this host alone, in a file for its owner alone, under $XDG_CONFIG_HOME/holdpoint/keys or ~/.config/holdpoint/keys. ${reach}`,
+    exits: '0 done, or closed; 1 refused, or not closed; 2 called wrongly',
+    settings: ['dbPath', 'host', 'port'],
+    example: 'install claude-code --project .',
+  },
   doctor: {
     help: 'say what is wrong, in a report for others to read, without secrets',
     options: {
@@ -468,7 +500,8 @@ export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
-  { names: ['doctor'], takes: '', help: 'say what is wrong' },
+  { names: ['install'], takes: 'HOST', help: "put the hook into an agent's host" },
+  { names: ['doctor', 'completion'], takes: '', help: 'say what is wrong; complete commands in a shell' },
 ]
 
 /** A command as it was given. */

@@ -59,7 +59,11 @@ async function main(argv: string[]): Promise<void> {
       process.stderr.write(`What was found cannot be written: ${message}.\n`)
       process.exit(1)
     })
-    process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote)
+    const { thisMachine } = await import('./cli/install/machine.js')
+    // Whole paths: a host starts it wherever it is.
+    const program = [process.execPath, fileURLToPath(import.meta.url)]
+    const machine = thisMachine({ program, folder: start.folder, cwd: start.cwd, env: process.env })
+    process.exitCode = await carryOut(invocation.given, config, output, nameCommand, invocation.remote, machine)
   } else {
     const { serve } = await import('./serve.js')
     await serve(config, invocation.warnings, createCommands(callElsewhere(start), config.dbPath, usualDatabase()))

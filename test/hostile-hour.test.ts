@@ -1,5 +1,5 @@
-// An hour in virtual time with two agents, one of them hostile: every request of the other is announced, waited for and
-// decided, whatever the hostile one does with its key; and what it takes meanwhile is bounded.
+// Two agents in virtual time, one of them hostile: every request of the other is announced, waited for and decided, whatever
+// the hostile one does with its key; and what it takes meanwhile is bounded.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,14 +12,15 @@ import { isCommitted, type Store } from '../src/store/store.js'
 import { startTelegram } from './notify/fake-telegram.js'
 import { type Activity, type Answer, build, type CallAs, giveKeys, manualClock } from './support.js'
 
-const hourSeconds = 3600
-/** Those of the calm agent: one every 80 seconds. */
-const requests = 45
+/** Twenty of the hostile one's limits long. CONTRIBUTING.md says how to have the whole hour. */
+const hourSeconds = Number(process.env.HOSTILE_SECONDS ?? 1200)
+/** Of the calm agent: one every 80 seconds, from the 33rd on. */
+const requests = Math.ceil((hourSeconds - 33) / 80)
 const openLimit = 30
 const hostileTimeout = 60
 const callbacks = { callbackSecret: [`whsec_${Buffer.alloc(32, 7).toString('base64')}`], callbackAllow: ['127.0.0.1'] }
 
-/** An hour has many thousand commits, so they go into memory where there is such a place. */
+/** It has many thousand commits, so they go into memory where there is such a place. */
 function quickFolder(t: Test): string {
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'holdpoint-hour-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -125,7 +126,7 @@ interface Asked {
   waiting: Promise<Answer>
 }
 
-t.test('an hour beside a hostile agent: all that the other asks is announced, waited for and decided', async (t) => {
+t.test('beside a hostile agent all that the other asks is announced, waited for and decided', async (t) => {
   const clock = manualClock()
   const telegram = await startTelegram(t)
   telegram.keepPace(clock.now)
@@ -213,7 +214,10 @@ t.test('an hour beside a hostile agent: all that the other asks is announced, wa
   t.teardown(() => db.close())
   const count = (sql: string) => db.prepare(sql).pluck().get() as number
   const held = count("SELECT count(*) FROM confirmations WHERE requester = 'hostile'")
-  t.ok(held > 1000 && held <= openLimit * (hourSeconds / hostileTimeout), `${held} of its requests were held`)
+  t.ok(
+    held > hourSeconds / 4 && held <= openLimit * (hourSeconds / hostileTimeout),
+    `${held} of its requests were held`,
+  )
   const refusals = count("SELECT count(*) FROM events WHERE type IN ('rejected', 'rate_limited')")
   t.ok(refusals <= 2 * 31 * (hourSeconds / 60), `${refusals} refusals are on record`)
   const messagesTried = telegram.calls.filter(({ path }) => path.endsWith('/sendMessage')).length

@@ -13,6 +13,7 @@ import type { Clock } from '../src/clock.js'
 import type { Config } from '../src/config/schemas.js'
 import { readInvocation } from '../src/invocation.js'
 import { sha256 } from '../src/core/digest.js'
+import type { Pace } from '../src/mcp/acts.js'
 import type { Chat } from '../src/notify/chat.js'
 import { readRules } from '../src/policy/file.js'
 import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
@@ -200,6 +201,8 @@ export interface BuildOptions {
   timeZone?: string
   /** Others than the usual, which are hard to reach. */
   shareLimits?: Partial<ShareLimits>
+  /** How long tools of MCP wait. */
+  mcpPace?: Partial<Pace>
   /** In place of those of the settings. */
   chats?: Chat[]
   /** What is to be added before the app is ready, after which nothing can be. */
@@ -227,6 +230,7 @@ export async function build(t: Test, options: BuildOptions = {}): Promise<Built>
     rules: options.rules === undefined ? null : rulesFrom(options.rules),
     timeZone: options.timeZone ?? 'UTC',
     shareLimits: options.shareLimits ?? {},
+    mcpPace: options.mcpPace ?? {},
     ...(options.chats === undefined ? {} : { chats: options.chats }),
   })
   const { app, service } = holdpoint
@@ -325,9 +329,13 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
 }
 
 function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
-  const isJson = String(reply.getHeader('content-type')).includes('json')
   const { schema } = routeOptions
-  const problem = reply.statusCode >= 400 && isJson ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
+  const type = String(reply.getHeader('content-type'))
+  const isJson = type.includes('json')
+  // Its errors are JSON-RPC's, and answers as any other.
+  const isMcp = schema?.operationId === 'speakMcp' && !type.includes('problem')
+  const isProblem = reply.statusCode >= 400 && isJson && !isMcp
+  const problem = isProblem ? (JSON.parse(String(payload)) as { code: ProblemCode }) : null
   const found = problem === null ? null : problemWithRefusal(routeOptions, problem)
   if (found !== null) return found
   // Pages are checked by what they show.
@@ -335,7 +343,7 @@ function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply
   const sends = problem === null ? (schema.sends ?? []) : headersOf(problem.code)
   const undeclared = problemWithHeaders(reply.getHeaders(), sends)
   if (undeclared !== null || problem !== null) return undeclared
-  const answer = (schema.response as Record<number, z.ZodType>)[reply.statusCode]
+  const answer = (schema.response as Record<number, z.ZodType>)[isMcp && isJson ? 200 : reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
   return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
 }

@@ -3,6 +3,7 @@ import { roles } from '../access/role.js'
 import { type Command, commands, ConfigProblems, groups, isSwitch, type Option } from '../command.js'
 import { otherSettings, type OtherSetting, settingEntries, settings } from '../config/settings.js'
 import { quote } from '../program.js'
+import { hostNames } from './install/host.js'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
@@ -61,7 +62,8 @@ const entries: Entry[] = [
 ]
 
 function valuesOf(takes: string, command = ''): Values {
-  if (takes === 'FILE') return 'files'
+  if (takes === 'FILE' || takes === 'DIR') return 'files'
+  if (takes === 'HOST') return { words: hostNames }
   if (takes === 'ROLE') return { words: roles }
   if (takes === 'SHELL') return { words: shells }
   if (takes === 'ID' && byRequest.includes(command)) return 'ids'

@@ -16,6 +16,7 @@ import {
   setPerson,
 } from './key-commands.js'
 import { createOutput, type Output, printJson } from './output.js'
+import { type Machine, thisMachine } from './install/machine.js'
 import { checkRules, explainAction, explainedAction, problemWithDetails } from './policy-report.js'
 import { explain } from './reach.js'
 import { approveRequest, denyRequest, listPending, showRequest } from './request-commands.js'
@@ -36,12 +37,12 @@ export async function carryOut(
   output: Output = createOutput(),
   nameCommand: NameCommand = plainCommand,
   remote: Remote = { url: undefined, key: undefined },
+  machine: Machine = thisMachine({ program: ['holdpoint'], folder: '.', cwd: '.', env: {} }),
 ): Promise<number> {
-  const isDone = await Promise.resolve(handlers[given.name]({ given, config, output, nameCommand, remote })).catch(
-    (error: unknown) => {
-      throw explain(error, !looks.includes(given.name))
-    },
-  )
+  const context = { given, config, output, nameCommand, remote }
+  const isDone = await Promise.resolve(handlers[given.name](context, machine)).catch((error: unknown) => {
+    throw explain(error, !looks.includes(given.name))
+  })
   return typeof isDone === 'number' ? isDone : isDone === false ? 1 : 0
 }
 
@@ -49,7 +50,7 @@ export async function carryOut(
 const looks: PlainCommand['name'][] = ['pending', 'show', 'watch', 'whitelist list', 'audit', 'export']
 
 /** False: it was carried out, and the answer is no. A number is the exit code. */
-type Handler = (context: Context) => Promise<boolean | number | void>
+type Handler = (context: Context, machine: Machine) => Promise<boolean | number | void>
 
 const handlers: Record<PlainCommand['name'], Handler> = {
   'keys add': addKey,
@@ -76,6 +77,7 @@ const handlers: Record<PlainCommand['name'], Handler> = {
   'whitelist revoke': revokeFromWhitelist,
   audit: async (context) => (await import('./audit-command.js')).listAudit(context),
   export: async (context) => (await import('./export-command.js')).exportAudit(context),
+  mcp: async (context) => (await import('./mcp-command.js')).serveMcp(context),
   digest: async (context) => (await import('./digest-command.js')).printDigest(context),
   completion: async ({ given, output }) =>
     output.print((await import('./completion.js')).completionFor(given.argument)),
@@ -94,6 +96,7 @@ const handlers: Record<PlainCommand['name'], Handler> = {
     else output.print(explainAction(...asked))
   },
   'policy schema': async ({ output }) => output.print(rulesJsonSchema()),
+  install: async (context, machine) => (await import('./install/install-command.js')).install(context, machine),
   'notify test': async (context) => (await import('./notify-command.js')).testChats(context),
   // Only when asked for, both: they are most of the program.
   backup: async (context) => (await import('./backup-commands.js')).makeBackup(context),

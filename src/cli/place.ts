@@ -39,7 +39,7 @@ function readKey(file: string): string {
 }
 
 /** Where the service on this machine listens. */
-function ownUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+export function ownUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   if (port === 0) throw new CommandRefused('Say where the service is, with --url or HOLDPOINT_URL.')
   const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`

@@ -19,16 +19,24 @@ export async function withReader(
   return withSocket(context.config, context.output, (socketPath) => use(new Operator({ socketPath })), reach)
 }
 
-/** For whoever decides: over HTTP, with the key of the flags, else of the environment, if any. */
-export function openOverHttp({ given: { options }, config, remote, output }: Context): Operator {
+/** For whoever decides. */
+export function openOverHttp(context: Context): Operator {
+  return openAs(context, (options) => new Operator(options))
+}
+
+/** Over HTTP, with the key of the flags, else of the environment, if any. */
+export function openAs<T>(
+  { given: { options }, config, remote, output }: Context,
+  open: (to: { url: string; key: string | null }) => T,
+): T {
   const { url, key } = findPlace(options, remote, () => config)
   try {
-    const operator = new Operator({ url, key })
+    const opened = open({ url, key })
     const { protocol, hostname, host } = new URL(url)
     if (key !== null && protocol === 'http:' && !isLoopback(hostname)) {
       output.tell(`The key goes to ${host} unencrypted: whoever is in between can read it. Use an https address.`)
     }
-    return operator
+    return opened
   } catch (error) {
     throw error instanceof Invalid ? sayPlace(options, error.message) : error
   }

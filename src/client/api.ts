@@ -1084,6 +1084,7 @@ export interface components {
       | 'connections'
       | 'bodies'
       | 'waits'
+      | 'calls'
       | 'streams'
       | 'exports'
       | 'answers'

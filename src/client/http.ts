@@ -2,6 +2,7 @@
 // proxy variable; the key is in its requests and nowhere else.
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { Agent as TlsAgent, request as requestHttps } from 'node:https'
+import type { Duplex } from 'node:stream'
 import { Aborted, HoldpointError, Invalid, type ProblemBody, Refused, Unreachable } from './errors.js'
 
 export interface Place {
@@ -11,6 +12,8 @@ export interface Place {
   socketPath?: string | undefined
   /** The secret that `holdpoint keys add` gives out. */
   key?: string | null | undefined
+  /** In place of dialling: a connection to the `url` for one request. */
+  connect?: (() => Duplex) | undefined
 }
 
 export interface HttpLimits {
@@ -81,6 +84,7 @@ export function createHttp(to: Place, limits: HttpLimits = {}): Http {
   const agentOptions = { keepAlive: true, maxFreeSockets: keptConnections }
   // Said here, so that no variable of the environment lets anybody else answer.
   const agent = isTls ? new TlsAgent({ ...agentOptions, rejectUnauthorized: true }) : new Agent(agentOptions)
+  if (to.connect !== undefined) Object.assign(agent, { keepAlive: false, createConnection: to.connect })
   const send = isTls ? requestHttps : requestHttp
   const place = target.base === null ? target.socketPath : `${target.base.origin}${target.prefix}`
 

@@ -57,6 +57,8 @@ export const shares = {
     each: 5000,
     code: 'flood_limited',
   },
+  // Each keeps what it was given while it waits.
+  calls: { what: 'Calls over `/mcp` that are under way', total: 2000, each: 500, code: 'flood_limited' },
   // Each is woken by every commit, and sent what is new.
   streams: { what: 'Streams of all events', total: 200, each: 50, code: 'flood_limited' },
   // Each looks through all there is, as fast as its reader takes it.

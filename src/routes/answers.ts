@@ -521,6 +521,12 @@ export const csvRows = z.string().meta({
   description: `One row a line, the oldest first, in UTF-8 with a byte order mark; safe to open in a spreadsheet. ${whole}`,
 })
 
+export const mcpAnswer = z
+  .looseObject({ jsonrpc: z.literal('2.0') })
+  .meta({ description: 'The answer, a message of JSON-RPC 2.0; as a stream if there is more to say before.' })
+export const mcpStream = z.string().meta({ description: 'Messages of JSON-RPC 2.0, the answer last.' })
+export const mcpTaken = z.null().meta({ description: 'A notification was taken.' })
+
 export const noMore = z.null().meta({ description: 'It is resolved, and after Last-Event-ID nothing happened.' })
 
 export const eventPage = z

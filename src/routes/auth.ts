@@ -159,6 +159,6 @@ function noLongerGood(): Problem {
   return new Problem('unauthorized', sentence)
 }
 
-function readBearer({ headers }: FastifyRequest): string | null {
+export function readBearer({ headers }: FastifyRequest): string | null {
   return /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null
 }

@@ -784,3 +784,13 @@ export function problemWithDetails(root: object): string | null {
   }
   return null
 }
+
+/** What is in it is MCP's own: a notification has no id, and what a host answers no method. */
+export const mcpBody = bodyObject({
+  jsonrpc: z.literal('2.0', { error: "Field 'jsonrpc' must be '2.0': this speaks MCP" }),
+  id: z.union([z.string(), z.int()], { error: "Field 'id' must be a string or a whole number" }).optional(),
+  method: optional('method', maxName).optional(),
+  params: jsonObject('params').optional(),
+  result: jsonObject('result').optional(),
+  error: jsonObject('error').optional(),
+})

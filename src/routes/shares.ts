@@ -4,7 +4,7 @@ import { type Caller, nameOf } from '../access/role.js'
 import { createShare, type Lack, type Limits, type Share, type ShareName, shares as table } from '../policy/share.js'
 import { Problem } from './errors.js'
 
-const roomNames = ['bodies', 'waits', 'streams', 'exports', 'answers', 'pages'] as const satisfies ShareName[]
+const roomNames = ['bodies', 'waits', 'calls', 'streams', 'exports', 'answers', 'pages'] as const satisfies ShareName[]
 type RoomName = (typeof roomNames)[number]
 
 export type { Limits }

@@ -45,6 +45,15 @@ const cases: [name: CommandName, words: (known: Known) => string[], answer: obje
   ['audit', () => ['--limit', '2'], [{ id: String }, { id: String }]],
   ['export', ({ path }) => ['--output', path('a.csv')], { format: 'csv', rows: 3, new_rows: 3 }],
   ['digest', ({ path }) => [path('submission.json')], { digest: /^[0-9a-f]{64}$/, canonical: String }],
+  [
+    'install',
+    () => ['mcp', '--print'],
+    {
+      host: 'mcp',
+      settings: { mcpServers: { holdpoint: { args: ['mcp', '--url', /^http/, '--key-file', String] } } },
+      closed: false,
+    },
+  ],
   ['sessions list', () => [], [{ session_key: 'one' }]],
   ['sessions show', () => ['one'], { session_key: 'one', pending: [{}] }],
   ['sessions suspend', () => ['one'], { suspended: true }],
@@ -171,6 +180,8 @@ const refused: [words: (known: Known) => string[], code: number][] = [
   [({ path }) => ['restore', path('rules.yaml')], 1],
   [() => ['pending', '--url', 'http://127.0.0.1:1'], 3],
   [() => ['export'], 2],
+  [() => ['install', 'emacs'], 2],
+  [() => ['install', 'mcp', '--project', '/does/not/exist'], 1],
 ]
 t.test('what is refused is a sentence on standard error, with the same exit code and no document', async (t) => {
   const known = await prepare(t)

@@ -1,6 +1,8 @@
 // Discord with the started program, over real sockets: asked for, pressed, waited for; strangers, forms, commands, a Gateway that
 // breaks in every way, signed requests, an outage, a storm of 429, and a process that is killed.
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { command, commandWith } from '../cli/command.js'
 import {
   buttonsOf,
   type DiscordMessage,
@@ -11,9 +13,9 @@ import {
   tooMany,
 } from '../notify/fake-discord.js'
 import { needs } from '../needs.js'
-import { until } from '../support.js'
+import { temporaryFolder, until } from '../support.js'
 import { faultyDisk } from './faulty-disk.js'
-import { type Program, run, start, type StartOptions } from './program.js'
+import { type Program, start, type StartOptions } from './program.js'
 
 const maria = { id: '123456789012345678' }
 const tom = { id: '234567890123456789' }
@@ -113,7 +115,7 @@ t.test('what is decided elsewhere is shown, and its buttons go', async (t) => {
 t.test('somebody else cannot say yes, Back asks no more, and strangers and bots decide nothing', async (t) => {
   const both = await withDiscord(t, { env: { DISCORD_ALLOWED_USERS: maria.id } })
   const { discord, program } = both
-  await run(t, ['people', 'set', '--name', 'tom', '--discord', tom.id, '--db-path', program.dbPath])
+  await command(program.dbPath, 'people', 'set', '--name', 'tom', '--discord', tom.id)
   const { id, message } = await ask(both)
   await discord.press(message, 'Approve', maria)
   await isTitled(message, /Are you sure/)
@@ -464,7 +466,9 @@ t.test('with a webhook alone there is a link, nothing to press, and what follows
 
 t.test('notify test says what is wrong in a sentence, and how to mend it', async (t) => {
   const discord = await startDiscord(t)
-  const test = (env: Record<string, string> = {}) => run(t, ['notify', 'test'], { ...envOf(discord), ...env })
+  const dbPath = join(temporaryFolder(t), 'test.db')
+  const test = (env: Record<string, string> = {}) =>
+    commandWith({ ...envOf(discord), ...env }, dbPath, 'notify', 'test')
   t.match(await test(), { code: 0, stdout: 'discord: the test message was sent as hold\n' })
   t.equal(discord.messages.length, 1)
   const says = async (sentence: RegExp, env: Record<string, string> = {}) => {

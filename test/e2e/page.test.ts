@@ -5,11 +5,12 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { command } from '../cli/command.js'
 import { type FakeTelegram, startTelegram } from '../notify/fake-telegram.js'
 import { has } from '../needs.js'
 import { until } from '../support.js'
 import { browserTest, launch } from '../web/browser.js'
-import { type Program, run, start } from './program.js'
+import { type Program, start } from './program.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { width: 390, height: 844 }
@@ -238,7 +239,7 @@ browserTest('with a key, an operator signs in, sees what is pending and decides 
     ['bot', 'agent'],
     ['alice', 'operator'],
   ] as const) {
-    const { stdout } = await run(t, ['keys', 'add', '--name', name, '--role', role, '--db-path', program.dbPath])
+    const { stdout } = await command(program.dbPath, 'keys', 'add', '--name', name, '--role', role)
     keys[name] = stdout.trim()
   }
   const base = `http://127.0.0.1:${program.webPort}`

@@ -2,10 +2,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { command } from '../cli/command.js'
 import { readBlocks, startSlack } from '../notify/fake-slack.js'
 import { startTelegram, type FakeTelegram, type TelegramMessage } from '../notify/fake-telegram.js'
 import { temporaryFolder, until } from '../support.js'
-import { type Program, run, start } from './program.js'
+import { type Program, start } from './program.js'
 
 const titleOf = ({ text }: TelegramMessage) => text.split('\n')[0]!
 
@@ -23,7 +24,7 @@ async function withPeople(t: Test, telegram: FakeTelegram, rules: string): Promi
     ['alice', 11],
     ['bob', 12],
   ] as const) {
-    const set = await run(t, ['people', 'set', '--name', name, '--telegram', String(id), '--db-path', program.dbPath])
+    const set = await command(program.dbPath, 'people', 'set', '--name', name, '--telegram', String(id))
     t.equal(set.code, 0, set.stderr)
     telegram.write('hello', id)
   }

@@ -7,8 +7,10 @@ import { temporaryFolder } from '../support.js'
 import { type Program, start } from './program.js'
 
 const key = 'agent:main:telegram:dm:7'
-const path = `/sessions/${encodeURIComponent(key)}`
-const asked = { action: 'read_file', description: 'd', session_key: key }
+const pathOf = (key: string) => `/sessions/${encodeURIComponent(key)}`
+const path = pathOf(key)
+const askedIn = (key: string) => ({ action: 'read_file', description: 'd', session_key: key })
+const asked = askedIn(key)
 
 async function begin(t: Test, sessions: string) {
   const rules = join(temporaryFolder(t), 'rules.yaml')
@@ -18,7 +20,7 @@ async function begin(t: Test, sessions: string) {
 }
 
 /** A person approves it for the whole session, and then it is covered. */
-async function trust(t: Test, program: Program): Promise<void> {
+async function trust(t: Test, program: Program, asked: object): Promise<void> {
   const { body } = await program.call('POST', '/confirm', asked)
   await program.call('POST', `/confirm/${body.id}/approve`, { remember: 'session' })
   t.equal((await program.call('POST', '/confirm', asked)).status, 200)
@@ -31,33 +33,34 @@ function age(dbPath: string, ms: number): void {
   db.close()
 }
 
-const ways: Record<string, (program: Program) => Promise<unknown>> = {
-  message_limit: (program) => program.call('POST', `${path}/messages`, { count: 100 }),
-  manual: (program) => program.call('POST', `${path}/reset`),
-  async suspended(program) {
+const ways: Record<string, (program: Program, path: string) => Promise<unknown>> = {
+  message_limit: (program, path) => program.call('POST', `${path}/messages`, { count: 100 }),
+  manual: (program, path) => program.call('POST', `${path}/reset`),
+  async suspended(program, path) {
     await program.call('POST', `${path}/suspend`, { reason: 'looks odd' })
     await program.call('POST', `${path}/reset`)
   },
-  async switched(program) {
+  async switched(program, path) {
     const { session_id: id } = (await program.call('GET', path)).body
     await program.call('POST', `${path}/reset`)
     await program.call('POST', `${path}/switch`, { session_id: id })
   },
 }
 
-for (const [reason, way] of Object.entries(ways)) {
-  t.test(`${reason}: the same action needs a person again, also after kill -9`, async (t) => {
-    const { flags, program } = await begin(t, '{ mode: none, max_messages: 50 }')
-    await trust(t, program)
-    await way(program)
-    await program.crash()
-    const again = await start(t, { flags, dbPath: program.dbPath })
-    t.match(await again.call('POST', '/confirm', asked), {
-      status: 202,
-      body: { session: { was_reset: true, reset_reason: reason } },
-    })
-  })
-}
+t.test('however trust ended, the same action needs a person again, also after kill -9', async (t) => {
+  const { flags, program } = await begin(t, '{ mode: none, max_messages: 50 }')
+  for (const [reason, way] of Object.entries(ways)) {
+    const own = `${key}:${reason}`
+    await trust(t, program, askedIn(own))
+    await way(program, pathOf(own))
+  }
+  await program.crash()
+  const again = await start(t, { flags, dbPath: program.dbPath })
+  for (const reason of Object.keys(ways)) {
+    const answer = await again.call('POST', '/confirm', askedIn(`${key}:${reason}`))
+    t.match(answer, { status: 202, body: { session: { was_reset: true, reset_reason: reason } } }, reason)
+  }
+})
 
 for (const [reason, sessions, days] of [
   ['idle', '{ mode: idle, idle: 60 }', 1],
@@ -65,7 +68,7 @@ for (const [reason, sessions, days] of [
 ] as const) {
   t.test(`${reason}: the same, when it fell due while the program was down`, async (t) => {
     const { flags, program } = await begin(t, sessions)
-    await trust(t, program)
+    await trust(t, program, asked)
     await program.crash()
     age(program.dbPath, days * 24 * 3600 * 1000)
     const again = await start(t, { flags, dbPath: program.dbPath })

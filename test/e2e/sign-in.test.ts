@@ -7,10 +7,12 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { has } from '../needs.js'
 import { temporaryFolder, until } from '../support.js'
+import { command } from '../cli/command.js'
 import { startTelegram } from '../notify/fake-telegram.js'
 import { browserTest, launch } from '../web/browser.js'
-import { type Program, run, start } from './program.js'
+import { type Program, start } from './program.js'
 
+const root = t
 let browser: Browser
 t.before(async () => {
   if (has('Chromium')) browser = await launch()
@@ -31,9 +33,8 @@ const place = /^\/s\/[0-9a-f]{64}\//
 const pathOf = (page: Page) => new URL(page.url()).pathname
 const remembered = (page: Page) => page.evaluate<string | null>('localStorage.getItem("holdpoint.place")')
 
-async function addKey(t: Test, { dbPath }: Program, name: string, role: string): Promise<string> {
-  const { stdout } = await run(t, ['keys', 'add', '--name', name, '--role', role, '--db-path', dbPath])
-  return stdout.trim()
+async function addKey({ dbPath }: Program, name: string, role: string): Promise<string> {
+  return (await command(dbPath, 'keys', 'add', '--name', name, '--role', role)).stdout.trim()
 }
 
 async function signIn(page: Page, key: string): Promise<void> {
@@ -42,10 +43,18 @@ async function signIn(page: Page, key: string): Promise<void> {
   await page.waitForURL(/\/s\/[0-9a-f]{64}\//)
 }
 
-async function signedIn(t: Test): Promise<Signed> {
-  const program = await start(t, { flags: ['--web-port', '0'] })
-  const bot = await addKey(t, program, 'bot', 'agent')
-  const alice = await addKey(t, program, 'alice', 'operator')
+/** One for all that neither stop it nor are stopped by what others do there. */
+let shared: Promise<{ program: Program; bot: string }> | undefined
+let people = 0
+
+async function startWithBot(t: Test) {
+  const program = await start(t, { flags: ['--web-port', '0', '--rate-limit', '1000'] })
+  return { program, bot: await addKey(program, 'bot', 'agent') }
+}
+
+async function signedIn(t: Test, { isAlone = false } = {}): Promise<Signed> {
+  const { program, bot } = await (isAlone ? startWithBot(t) : (shared ??= startWithBot(root)))
+  const alice = await addKey(program, isAlone ? 'alice' : `alice ${(people += 1)}`, 'operator')
   const base = `http://127.0.0.1:${program.webPort}`
   const body = { action: 'send_mail', description: 'The newsletter', timeout_seconds: 3600 }
   const asked = await program.call('POST', '/confirm', body, { authorization: `Bearer ${bot}` })
@@ -113,8 +122,8 @@ async function told(t: Test, rules: string) {
       TELEGRAM_MODE: 'off',
     },
   })
-  const bot = await addKey(t, program, 'bot', 'agent')
-  const alice = await addKey(t, program, 'alice', 'operator')
+  const bot = await addKey(program, 'bot', 'agent')
+  const alice = await addKey(program, 'alice', 'operator')
   const ask = async (action: string) => {
     const body = { action, description: action, timeout_seconds: 3600 }
     const { id } = (await program.call('POST', '/confirm', body, { authorization: `Bearer ${bot}` })).body
@@ -167,7 +176,7 @@ browserTest('the page of a link leads to where one is signed in, whether or not 
   await other.goto(`${base}${new URL(pay.link).pathname}`)
   await other.getByRole('link', { name: 'Sign in with a key of your own' }).waitFor()
   t.notMatch(await other.content(), own.slice(3), 'nobody else is told where')
-  await run(t, ['keys', 'revoke', 'alice', '--db-path', program.dbPath])
+  await command(program.dbPath, 'keys', 'revoke', 'alice')
   await page.goto(pay.link)
   await page.getByRole('link', { name: 'Sign in with a key of your own' }).waitFor()
   t.equal(await offer.count(), 0, 'nor anybody who is signed in no more')
@@ -202,19 +211,19 @@ browserTest('signing out in another tab throws away nothing that somebody has wr
 })
 
 browserTest('a place that is good no more is forgotten, and asked for again with the way back', async (t) => {
-  const { base, id, context, first, program } = await signedIn(t)
+  const { base, id, context, first, program } = await signedIn(t, { isAlone: true })
   await first.goto('about:blank')
-  await run(t, ['keys', 'revoke', 'alice', '--db-path', program.dbPath])
+  await command(program.dbPath, 'keys', 'revoke', 'alice')
   const page = await open(context, `${base}/view/${id}`, /\/login/)
   await until(async () => (await remembered(page)) === null)
   t.match(page.url(), `next=${encodeURIComponent(`/view/${id}`)}`)
-  await signIn(page, await addKey(t, program, 'alice', 'operator'))
+  await signIn(page, await addKey(program, 'alice', 'operator'))
   t.match(pathOf(page), new RegExp(`${place.source}view/${id}$`))
   t.equal(`${await remembered(page)}/view/${id}`, pathOf(page))
 })
 
 browserTest('over plain http a sign-in ends with the process, and nobody goes round in circles', async (t) => {
-  const { base, id, context, first, program } = await signedIn(t)
+  const { base, id, context, first, program } = await signedIn(t, { isAlone: true })
   await first.goto('about:blank')
   await program.stop()
   const port = ['--web-port', String(program.webPort)]
@@ -250,7 +259,7 @@ browserTest("a page at another's place does not replace what is remembered; sign
   t.teardown(() => elsewhere.close())
   const mallory = await elsewhere.newPage()
   await mallory.goto(`${base}/`)
-  await signIn(mallory, await addKey(t, program, 'mallory', 'operator'))
+  await signIn(mallory, await addKey(program, 'mallory', 'operator'))
   // Another port of the host can set a cookie for any path.
   await context.addCookies(await elsewhere.cookies(mallory.url()))
   const page = await open(context, mallory.url(), /\/s\//)
@@ -258,7 +267,7 @@ browserTest("a page at another's place does not replace what is remembered; sign
   t.equal(await remembered(page), own)
   await first.getByRole('button', { name: /sign out/i }).click()
   await first.waitForURL(/\/login/)
-  await signIn(first, await addKey(t, program, 'paul', 'operator'))
+  await signIn(first, await addKey(program, 'petra', 'operator'))
   t.equal(`${await remembered(first)}/`, pathOf(first))
 })
 
@@ -384,8 +393,8 @@ browserTest('in open mode the page asks for a name once, and remembers it', asyn
 
 browserTest('a link to sign in is opened, pressed, and then remembered as any sign-in', async (t) => {
   const { base, context, first, program } = await signedIn(t)
-  await addKey(t, program, 'paul', 'operator')
-  const link = (await run(t, ['signin', 'paul', '--db-path', program.dbPath])).stdout.trim()
+  await addKey(program, 'paul', 'operator')
+  const link = (await command(program.dbPath, 'signin', 'paul')).stdout.trim()
   const page = await context.newPage()
   await page.goto(link)
   await page.getByText('paul').waitFor()

@@ -2,6 +2,7 @@
 // webhook.
 import { join } from 'node:path'
 import t from 'tap'
+import { command } from '../cli/command.js'
 import { startTelegram, type TelegramMessage, tooMany } from '../notify/fake-telegram.js'
 import { caller, run, start } from './program.js'
 import {
@@ -195,7 +196,7 @@ t.test('with a key for everybody else the webhook needs its secret alone', async
   await eventually(() => telegram.webhook.url !== '')
   telegram.webhook.deliverTo = `http://127.0.0.1:${program.port}`
   const { message } = await ask({ telegram, program })
-  const made = await run(t, ['keys', 'add', '--name', 'root', '--role', 'admin', '--db-path', program.dbPath])
+  const made = await command(program.dbPath, 'keys', 'add', '--name', 'root', '--role', 'admin')
   t.equal(made.code, 0, made.stderr)
   t.equal((await program.call('GET', '/confirm')).status, 401)
   t.match(await telegram.press(message, 'Deny', maria), { text: 'Denied.' })

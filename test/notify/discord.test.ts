@@ -6,6 +6,7 @@ import type { Chat, SendOutcome } from '../../src/notify/chat.js'
 import { createDiscord, type DiscordSettings } from '../../src/notify/discord.js'
 import { alarmOf } from '../alarm.js'
 import { person } from '../actors.js'
+import { rounds } from '../rounds.js'
 import { manualClock } from '../support.js'
 import { denied, deploy, example, id, resolved, vote } from '../web/examples.js'
 import { anyRequest, cardFor, localPage, pressOf, publicPage } from './example-cards.js'
@@ -341,7 +342,7 @@ t.test(
           (isOver || isHook ? !canApprove : canApprove === isWhole)
         )
       }),
-      { numRuns: 300 },
+      rounds(100),
     )
   },
 )

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { SendOutcome } from '../../src/notify/chat.js'
 import { createNtfy, type NtfySettings } from '../../src/notify/ntfy.js'
 import { alarmOf } from '../alarm.js'
+import { rounds } from '../rounds.js'
 import { manualClock } from '../support.js'
 import { denied, example, id, resolved } from '../web/examples.js'
 import { anyRequest, cardFor, highRisk, localPage, publicPage } from './example-cards.js'
@@ -177,7 +178,7 @@ t.test(
           !/:\/\/|evil\.example/.test(message.message)
         )
       }),
-      { numRuns: 300 },
+      rounds(100),
     )
   },
 )

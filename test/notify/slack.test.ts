@@ -5,6 +5,7 @@ import type { Alarm } from '../../src/core/model.js'
 import type { SendOutcome } from '../../src/notify/chat.js'
 import { createSlack, type SlackSettings } from '../../src/notify/slack.js'
 import { alarmOf } from '../alarm.js'
+import { rounds } from '../rounds.js'
 import { manualClock } from '../support.js'
 import { denied, deploy, example, id, resolved } from '../web/examples.js'
 import { anyRequest, cardFor, localPage, pressOf, publicPage } from './example-cards.js'
@@ -262,7 +263,7 @@ t.test(
           (isOver ? !canApprove : canApprove === isWhole)
         )
       }),
-      { numRuns: 300 },
+      rounds(100),
     )
   },
 )

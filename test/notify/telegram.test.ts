@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Chat, SendOutcome } from '../../src/notify/chat.js'
 import { createTelegram, type TelegramSettings } from '../../src/notify/telegram.js'
 import { alarmOf } from '../alarm.js'
+import { rounds } from '../rounds.js'
 import { manualClock } from '../support.js'
 import { denied, deploy, example, id, resolved } from '../web/examples.js'
 import { anyRequest, cardFor, localPage, pressOf, publicPage } from './example-cards.js'
@@ -324,7 +325,7 @@ t.test(
           (moment === 'over' ? !canApprove : canApprove === isWhole)
         )
       }),
-      { numRuns: 300 },
+      rounds(100),
     )
   },
 )

@@ -170,6 +170,7 @@ const needed: Record<string, object> = {
   'post /sessions/gc': {},
   'post /keys': { name: 'a', role: 'agent' },
   'post /hooks/claude-code': { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: {} },
+  'post /mcp': { jsonrpc: '2.0' },
 }
 
 t.test('a query parameter that does not exist is refused on every API route, also where there are none', async (t) => {
