@@ -98,7 +98,7 @@ export function addWaiting(add: Add, waiting: Waiting): void {
 
 function heldOf(n: number, createdAt: number, timeoutSeconds: number): Pending {
   const { details, session_key: sessionKey, ...asked } = askedOf(n)
-  const nobody = { callbackUrl: null, requestedAs: null, onBehalfOf: null }
+  const nobody = { callbackUrl: null, requestedAs: null, onBehalfOf: null, aap: null }
   const submission = { ...asked, ...nobody, details: JSON.stringify(details), sessionKey, timeoutSeconds }
   return { ...hold(submission, idOf(n), createdAt), sessionId: runOf(sessionKey) }
 }

@@ -80,7 +80,7 @@ function pastOf(place: number, before: number, cast: Cast, at: number): Part {
   const approver = kind % 5 === 0 ? cast.person : kind % 2 === 0 ? 'alice' : 'bob'
   const person: ActorOf<'person'> = { kind: 'person', name: kind < 14 ? approver : kind === 14 ? cast.person : 'bob' }
   const { details, session_key: sessionKey, ...asked } = askedOf(n)
-  const nobody = { callbackUrl: null, requestedAs: null, onBehalfOf: null }
+  const nobody = { callbackUrl: null, requestedAs: null, onBehalfOf: null, aap: null }
   const submission = { ...asked, ...nobody, details: JSON.stringify(details), sessionKey, timeoutSeconds: 300 }
   const held = hold({ ...submission, requester: agent.name }, idOf(n), at, undefined, agent.name)
   const told = announce(held, [], at)

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify from 'fastify'
 import { v7 as uuid } from 'uuid'
+import { isAapPath } from './aap/problem.js'
 import { isOnlyHere, mayBeOpen } from './access/open-mode.js'
 import { anyone } from './access/role.js'
 import { createArrival } from './chat/arrival.js'
@@ -30,6 +31,7 @@ import { createFollower } from './notify/follower.js'
 import { announceInLog } from './notify/log-channel.js'
 import { createOutbox } from './notify/outbox.js'
 import { type NameCommand, plainCommand } from './program.js'
+import { aapRoutes } from './routes/aap.js'
 import { type Api, beginAnswers, refuseUnnamed, takeTurns, useZod, withoutCompilers } from './routes/api.js'
 import { limitAnswers } from './routes/answer-room.js'
 import { apiDescription } from './routes/answers.js'
@@ -231,7 +233,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     return503OnClosing: false,
     // Of a session key, once it is decoded.
     routerOptions: { maxParamLength: 1000 },
-    genReqId: nameRequests(),
+    genReqId: nameRequests(createIds()),
     schemaController: withoutCompilers,
     frameworkErrors: handleError,
     clientErrorHandler: refuseSocket,
@@ -299,6 +301,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
   healthRoutes(app, service, metrics, version)
   keyRoutes(app, service, auth, () => pagesUrl, nameCommand('people set --name NAME'))
   mcpRoutes(app, shares, { onBug: (error) => log.error({ err: error }, 'a tool of MCP failed'), pace: deps.mcpPace })
+  aapRoutes(app, service, auth, shares)
   await chatRoutes(app, ears)
   await pageRoutes(app, { service, auth, shares, cursors, chance, isSecure: () => pagesUrl.startsWith('https:') })
   app.get(
@@ -411,10 +414,10 @@ function createIds(): () => string {
   return () => uuid({ random: draw() })
 }
 
-/** Short, and no count: that would tell each how much the others ask. */
-function nameRequests(): () => string {
+/** Short, and no count: that would tell each how much the others ask. A UUID where the protocol wants one. */
+function nameRequests(newUuid: () => string): (raw: { url?: string }) => string {
   const draw = createDraw(8)
-  return () => draw().toString('hex')
+  return ({ url = '' }) => (isAapPath(url) ? newUuid() : draw().toString('hex'))
 }
 
 /** So many random bytes, until the next draw. Drawn for many at once: one by one they are the dearest part of a request. */

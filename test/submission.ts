@@ -12,6 +12,7 @@ export function submissionOf(fields: Partial<Submission> = {}): Submission {
     callbackUrl: null,
     requestedAs: null,
     onBehalfOf: null,
+    aap: null,
     ...fields,
   }
 }

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { validate as isUuid } from 'uuid'
 import type { Test } from 'tap'
 import { z } from 'zod'
+import { isAapPath } from '../src/aap/problem.js'
 import type { Role } from '../src/access/role.js'
 import { buildApp, type Holdpoint } from '../src/app.js'
 import type { Clock } from '../src/clock.js'
@@ -18,7 +20,16 @@ import type { Chat } from '../src/notify/chat.js'
 import { readRules } from '../src/policy/file.js'
 import { createShares, type ShareLimits, shareLimits, type Shares } from '../src/routes/shares.js'
 import * as answers from '../src/routes/answers.js'
-import { beforeRoutes, extrasOf, headersOf, type ProblemCode, problems } from '../src/routes/errors.js'
+import { aapError } from '../src/routes/aap-bodies.js'
+import {
+  aapFormOf,
+  beforeRoutes,
+  extrasOf,
+  headersOf,
+  type ProblemCode,
+  problemCodes,
+  problems,
+} from '../src/routes/errors.js'
 import { isOnConfirmation, problemsOf } from '../src/routes/openapi.js'
 import type { LoadedRules } from '../src/service/service.js'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.js'
@@ -171,7 +182,12 @@ export interface Built extends Holdpoint {
   dbPath: string
   /** Parsed lines of the log. */
   logged: Record<string, unknown>[]
-  call(method: 'GET' | 'POST' | 'DELETE' | 'PUT', url: string, body?: unknown, headers?: Headers): Promise<Answer>
+  call(
+    method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH',
+    url: string,
+    body?: unknown,
+    headers?: Headers,
+  ): Promise<Answer>
   submit(fields?: Record<string, unknown>, headers?: Headers): Promise<Answer>
   events(): Promise<any[]>
   /** Ends this one as SIGTERM would; the database stays. */
@@ -328,7 +344,9 @@ function checkAnswers(t: Test, { app }: Holdpoint): void {
   })
 }
 
-function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+function problemWithAnswer(request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+  const { routeOptions } = request
+  if (isAapPath(request.url) && reply.statusCode >= 400) return problemWithAapError(request, reply, payload)
   const { schema } = routeOptions
   const type = String(reply.getHeader('content-type'))
   const isJson = type.includes('json')
@@ -346,6 +364,31 @@ function problemWithAnswer({ routeOptions }: FastifyRequest, reply: FastifyReply
   const answer = (schema.response as Record<number, z.ZodType>)[isMcp && isJson ? 200 : reply.statusCode]
   if (answer === undefined) return 'the schema does not know this status'
   return isJson && typeof payload === 'string' ? problemWithFields(answer, JSON.parse(payload)) : null
+}
+
+/** Likewise in the words of the Agent Approval Protocol: one shape, and the request's id in it and in the headers. */
+function problemWithAapError(
+  { routeOptions, id }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): string | null {
+  const body = JSON.parse(String(payload)) as z.output<typeof aapError>
+  const wrong = problemWithFields(aapError, body)
+  if (wrong !== null) return wrong
+  const { method, schema, config } = routeOptions
+  const codes: ProblemCode[] = [
+    ...beforeRoutes,
+    ...(schema === undefined ? problemCodes : problemsOf({ method, schema, config })),
+  ]
+  const { type, code, request_id } = body.error
+  const from = codes.find((one) => {
+    const form = aapFormOf(one)
+    return form.code === code && form.status === reply.statusCode && form.type === type
+  })
+  if (from === undefined) return `it does not declare ${reply.statusCode} ${type} ${code}`
+  if (request_id !== id || reply.getHeader('x-request-id') !== id || !isUuid(id))
+    return 'its X-Request-ID is another, or no UUID'
+  return problemWithHeaders(reply.getHeaders(), ['X-Request-ID', ...headersOf(from)])
 }
 
 /** What goes with every answer, or is about the connection, or for what stands in between. */

@@ -1,7 +1,7 @@
 // Who may do what. In open mode everyone may do everything.
 import { type ActorOf, textOf } from '../core/actor.js'
 
-export const roles = ['agent', 'operator', 'auditor', 'admin'] as const
+export const roles = ['agent', 'operator', 'auditor', 'admin', 'provisioner'] as const
 export type Role = (typeof roles)[number]
 
 /** `act` is what an agent does with its own: cancel, claim, report. `read` is what concerns one confirmation. */
@@ -18,6 +18,8 @@ const permitted = {
   /** Keys and people: to look at, and to change. */
   inspect: ['auditor', 'admin'],
   administer: ['admin'],
+  /** Instances of the Agent Approval Protocol: agents' keys, made by a platform that starts agents. */
+  provision: ['admin', 'provisioner'],
 } as const satisfies Record<string, readonly Role[]>
 export type Permission = keyof typeof permitted
 
@@ -68,7 +70,7 @@ export function may({ role }: Pick<Caller, 'role'>, permission: Permission): boo
 
 /** Agents know of nothing but what they asked for themselves. */
 export function mayRead(caller: Caller, { requester }: { requester: string }): boolean {
-  return caller.role !== 'agent' || nameOf(caller) === requester
+  return (caller.role !== 'agent' && may(caller, 'read')) || nameOf(caller) === requester
 }
 
 /** What was asked for is withdrawn, claimed and reported by its requester alone, whatever else others may do. */

@@ -154,6 +154,8 @@ export interface EventData {
   key_added: KeyFacts
   key_revoked: KeyFacts & { reason?: string }
   key_rotated: KeyFacts & { old_key_id: string; overlap_seconds: number }
+  /** `name` is what its provisioner calls it, `requester` who it is on record. */
+  instance_changed: { instance_id: string; name: string; requester: string; key_id: string }
   sign_in_linked: Pick<KeyFacts, 'key_id' | 'name' | 'role'> & { link_expires_at: number }
   sign_in_link_used: Pick<KeyFacts, 'key_id' | 'name' | 'role'>
   person_changed: { name: string; telegram_id: string | null; discord_id: string | null; slack_id: string | null }

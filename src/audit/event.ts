@@ -1,4 +1,5 @@
 // The history: one event for everything that happened, appended and never changed.
+import type { Instance } from '../access/instance.js'
 import type { Key } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import { idIn, type Person } from '../access/person.js'
@@ -38,7 +39,7 @@ export const events = {
   approved: 'A person approved, and nobody else is needed.',
   denied: 'A person denied.',
   expired: 'Nobody answered in time. Where `told_at` in the data is null, nobody was told, either.',
-  cancelled: 'The agent withdrew it, or a restore ended it.',
+  cancelled: 'The agent withdrew it, its instance was deleted, or a restore ended it.',
   commented: 'Whoever decided said more about it afterwards.',
   asked_for: 'Somebody asked for it in a chat, and is shown it there.',
   reminded: 'Nobody has answered: whoever was told is told again. `is_last` in the data: shortly before the end.',
@@ -57,6 +58,7 @@ export const events = {
   key_added: 'A key was made.',
   key_revoked: 'A key was revoked.',
   key_rotated: 'A key was made in the place of another.',
+  instance_changed: 'A provisioner made an instance with the key that `key_added` tells of, or named it anew.',
   sign_in_linked: 'A link was made by which its recipient can sign in with a key, once.',
   sign_in_link_used: 'Somebody signed in by such a link.',
   person_changed: 'Somebody was named, or has other chat ids.',
@@ -378,6 +380,11 @@ export function keyRevoked(key: Key, signature: Signature, reason: string | null
 export function keyRotated(key: Key, old: Key, overlapMs: number, signature: Signature): NewEvent {
   const data = { ...keyData(key), old_key_id: old.id, overlap_seconds: overlapMs / 1000 }
   return { type: 'key_rotated', ...signature, confirmationId: null, data }
+}
+
+export function instanceChanged({ id, name, person, keyId }: Instance, signature: Signature): NewEvent {
+  const data = { instance_id: id, name, requester: person, key_id: keyId }
+  return { type: 'instance_changed', ...signature, confirmationId: null, data }
 }
 
 export function signInLinked({ id, person, role }: Key, { endsAt }: SignInLink, signature: Signature): NewEvent {

@@ -1,6 +1,110 @@
 // What the API takes and answers, written by `npm run docs` from openapi.yaml: edit nothing here.
 export interface components {
   schemas: {
+    /** @description What went wrong, as the Agent Approval Protocol says it. It is never an approval. */
+    AapError: {
+      error: {
+        code: string
+        message: string
+        /** @description The field that is wrong. */
+        param?: string
+        /**
+         * Format: uuid
+         * @description The header `X-Request-ID` and the log have it too.
+         */
+        request_id: string
+        /** @enum {string} */
+        type:
+          | 'invalid_request'
+          | 'authentication'
+          | 'authorization'
+          | 'not_found'
+          | 'conflict'
+          | 'rate_limit'
+          | 'dependency'
+          | 'internal'
+      }
+    }
+    /** @description The instance. */
+    AapInstance: {
+      /** Format: uuid */
+      id: string
+      name: string
+    }
+    AapInstanceChange: {
+      /** @description Refused, but for null: there is none. */
+      delivery?: Record<string, never> | null
+      /** @description Trimmed, it must be 1 to 100 letters, digits, spaces and . _ @ + -, and begin and end with a letter or a digit. Names of the service itself are reserved. */
+      instance_name?: string
+    }
+    AapInstanceTerms: {
+      /** @description Refused: adapters poll. */
+      delivery?: Record<string, never>
+      /** @description Trimmed, it must be 1 to 100 letters, digits, spaces and . _ @ + -, and begin and end with a letter or a digit. Names of the service itself are reserved. */
+      instance_name?: string
+    }
+    /** @description One call of a tool, that may be made once it is approved. */
+    AapProposal: {
+      /** @description The agent's word, shown as such. */
+      agent_reasoning?: string
+      /** @description What the tool is called with, whole. */
+      arguments: {
+        [key: string]: unknown
+      }
+      /** @description What the runtime says. `session_id` is the session, and `cwd` stands in the details. */
+      context?: {
+        [key: string]: unknown
+      }
+      /** @description The MCP server that has the tool, by the name that the runtime gives it. The action is then `tool:mcp__SERVER__TOOL`. */
+      server?: string
+      /** @description How long people may take, as `30s`, `30m` or `24h`. The rule may shorten it: `deadline_at` says what counts. */
+      timeout: string
+      tool: string
+    }
+    /** @description The instance, and the key with which it makes requests. */
+    AapProvisioned: {
+      credential: {
+        token: string
+      }
+      instance: components['schemas']['AapInstance']
+    }
+    /** @description The request as it stands. */
+    AapRequest: {
+      agent_reasoning?: string
+      arguments: {
+        [key: string]: unknown
+      }
+      context?: {
+        [key: string]: unknown
+      }
+      /** Format: date-time */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Until when it can be approved.
+       */
+      deadline_at: string
+      decision?: {
+        /** Format: date-time */
+        decided_at: string
+        /**
+         * Format: date-time
+         * @description Of an approval: until when the call may begin.
+         */
+        expires_at?: string
+        note?: string
+        /** @enum {string} */
+        status: 'approved' | 'denied' | 'expired' | 'cancelled'
+      }
+      /** Format: uuid */
+      id: string
+      server?: string
+      /** @enum {string} */
+      status: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled'
+      /** @description What was asked for. */
+      timeout: string
+      tool: string
+    }
     Approval: {
       /** @description Who does this, 'api' if it is left out; with a key it is the key's owner. */
       approver?: string
@@ -439,6 +543,7 @@ export interface components {
       | 'key_added'
       | 'key_revoked'
       | 'key_rotated'
+      | 'instance_changed'
       | 'sign_in_linked'
       | 'sign_in_link_used'
       | 'person_changed'
@@ -770,6 +875,7 @@ export interface components {
      *     - `unknown_field` (400): The body has a field that does not exist; `error` lists those that do.
      *     - `unknown_parameter` (400): The query has a parameter that does not exist; `error` lists those that do.
      *     - `invalid_request` (400): A field, a parameter or the request itself is wrong; `error` says which and how.
+     *     - `unsupported_delivery_type` (400): An instance with `delivery`: there is only the synchronous mode, in which adapters poll.
      *     - `invalid_cursor` (400): The `cursor` did not come from here, belongs to another listing or to somebody else, or `after` is beyond the end.
      *     - `callback_refused` (400): The `callback_url` cannot be called back; `error` says why.
      *     - `unclear_action` (400): There are rules, and the action's name is not plain nor spelt out by one.
@@ -800,6 +906,8 @@ export interface components {
      *     - `ambiguous_id` (409): Several requests of the last week have an id with this end; say more of it. `ids` has the last 10.
      *     - `name_taken` (409): Somebody has a name that looks like this, or this chat id.
      *     - `key_not_live` (409): A revoked or expired key cannot be rotated, and signs nobody in.
+     *     - `instance_deleted` (409): The instance that was made with this `Idempotency-Key` was deleted, and does not come back.
+     *     - `credential_lost` (409): The instance was made with another key of the same provisioner, and only with that its credential is told again.
      *     - `not_approved` (409): A claim for what is pending or was not approved. Do not act.
      *     - `approval_expired` (409): A claim that came too late. Do not act; submit again.
      *     - `digest_mismatch` (409): A claim for something other than what was approved. Do not act.
@@ -833,6 +941,7 @@ export interface components {
       | 'unknown_field'
       | 'unknown_parameter'
       | 'invalid_request'
+      | 'unsupported_delivery_type'
       | 'invalid_cursor'
       | 'callback_refused'
       | 'unclear_action'
@@ -863,6 +972,8 @@ export interface components {
       | 'ambiguous_id'
       | 'name_taken'
       | 'key_not_live'
+      | 'instance_deleted'
+      | 'credential_lost'
       | 'not_approved'
       | 'approval_expired'
       | 'digest_mismatch'
@@ -944,7 +1055,7 @@ export interface components {
      * @description What a key may do.
      * @enum {string}
      */
-    Role: 'agent' | 'operator' | 'auditor' | 'admin'
+    Role: 'agent' | 'operator' | 'auditor' | 'admin' | 'provisioner'
     Rotation: {
       /** @description How long the old key stays good. Left out: `86400`. */
       overlap_seconds?: number
@@ -1333,6 +1444,13 @@ export interface components {
     }
   }
 }
+export type AapError = components['schemas']['AapError']
+export type AapInstance = components['schemas']['AapInstance']
+export type AapInstanceChange = components['schemas']['AapInstanceChange']
+export type AapInstanceTerms = components['schemas']['AapInstanceTerms']
+export type AapProposal = components['schemas']['AapProposal']
+export type AapProvisioned = components['schemas']['AapProvisioned']
+export type AapRequest = components['schemas']['AapRequest']
 export type Approval = components['schemas']['Approval']
 export type AuditPage = components['schemas']['AuditPage']
 export type Batch = components['schemas']['Batch']

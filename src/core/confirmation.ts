@@ -45,6 +45,7 @@ export function hold(
     callbackUrl: submission.callbackUrl,
     requestedAs: submission.requestedAs,
     onBehalfOf: submission.onBehalfOf,
+    aap: submission.aap,
     terms,
     votes: [],
     comments: [],

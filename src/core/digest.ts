@@ -23,9 +23,9 @@ export function digestOf(
 
 /** Tells one submission from another in everything that was asked for. */
 export function fingerprintOf(of: Submission, details = canonicalOf(of)): string {
-  const { onBehalfOf, ...rest } = of
-  const behalf = onBehalfOf === null ? {} : { onBehalfOf }
-  return sha256(canonical({ ...rest, ...behalf, details: new CanonicalText(details) }))
+  const { onBehalfOf, aap, ...rest } = of
+  const more = { ...(onBehalfOf === null ? {} : { onBehalfOf }), ...(aap === null ? {} : { aap }) }
+  return sha256(canonical({ ...rest, ...more, details: new CanonicalText(details) }))
 }
 
 /** Tells what is done with a confirmation from everything else that is sent with a key. `body` is as it was understood. */

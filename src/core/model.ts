@@ -15,7 +15,7 @@ export const statuses = ['pending', ...outcomes] as const
 export type Status = (typeof statuses)[number]
 
 /** Where an event came from: the channel a person, an agent or the service itself acted through. */
-export type Via = 'http' | 'page' | 'link' | 'local' | 'whitelist' | 'rule' | 'system' | ChannelName
+export type Via = 'http' | 'aap' | 'page' | 'link' | 'local' | 'whitelist' | 'rule' | 'system' | ChannelName
 
 /** What an agent asks for. */
 export interface Submission {
@@ -32,6 +32,8 @@ export interface Submission {
   requestedAs: string | null
   /** For whom the requester says it acts: its word, which nobody has verified and which gives no right. */
   onBehalfOf: string | null
+  /** How it was put in the Agent Approval Protocol, as JSON text: see aap/request.ts. Null: it did not come by that. */
+  aap: string | null
 }
 
 /**
@@ -264,9 +266,15 @@ export interface IdempotencyRecord {
   caller: Actor
   key: string
   fingerprint: string
+  /** Or of what else it made or was about. */
   confirmationId: string
+  /** What was answered, where reading it again may tell something else. */
+  result: string | null
   at: number
 }
+
+/** What is read back of it. */
+export type SentBefore = Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId' | 'result'>
 
 /**
  * Which confirmation was claimed for an act that its requester knows by a name of its own. Of several with one name it is the

@@ -17,6 +17,8 @@ export const refusalCodes = [
   'not_whitelistable',
   'name_taken',
   'key_not_live',
+  'instance_deleted',
+  'credential_lost',
   'guess_limited',
   'already_resolved',
   'not_approved',

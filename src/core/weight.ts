@@ -8,10 +8,11 @@ const placesOfName = 8
 
 /** The texts as they are kept: in the record and in the event that tells of it. `key` is the Idempotency-Key. */
 export function bytesOf(submission: Submission, key: string | null): number {
-  const { description, details, action, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = submission
+  const { description, details, action, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs, aap } = submission
   let names = size(action) + size(requester) + size(sessionKey)
   for (const name of [callbackUrl, onBehalfOf, requestedAs, key]) if (name !== null) names += size(name)
-  return flatBytes + bytesOfText(description) + 2 * size(details) + placesOfName * names
+  const put = aap === null ? 0 : size(aap)
+  return flatBytes + bytesOfText(description) + 2 * size(details) + put + placesOfName * names
 }
 
 /** A session that begins or rotates: its row, that of the run before it, and the event. */

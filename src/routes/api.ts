@@ -10,6 +10,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { z } from 'zod'
+import { isAapPath } from '../aap/problem.js'
 import { nameOf } from '../access/role.js'
 import { stringifyInert } from '../core/json.js'
 import type { Turnstile } from '../service/turnstile.js'
@@ -67,6 +68,7 @@ export function beginAnswers(app: Api): void {
     if (socket.destroyed || socket.writableEnded) return void reply.hijack()
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
+    if (isAapPath(request.url)) void reply.header('x-request-id', request.id)
     if (hasTooManyHeaders(request.raw)) {
       void reply.header('connection', 'close')
       return done(tooManyHeaders())

@@ -1,6 +1,7 @@
 // Who asks, and may they? Every route says what it needs; what says nothing is closed to all.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import { isAapPath } from '../aap/problem.js'
 import { anyone, type Caller, isForOwner, type KeyHolder, localOwner, may, type Permission } from '../access/role.js'
 import { type Actor, textOf, unknownActor } from '../core/actor.js'
 import type { Via } from '../core/model.js'
@@ -121,7 +122,7 @@ export function authenticate(
     request: FastifyRequest,
     refusal: Refusal,
     actor: Actor,
-    target: Target = { via: 'http' },
+    target: Target = { via: isAapPath(request.url) ? 'aap' : 'http' },
   ): Promise<Problem> {
     const who = actor.kind === 'unknown' ? `address ${addressOf(request)}` : `name ${textOf(actor)}`
     const { method, ip, routeOptions, params } = request

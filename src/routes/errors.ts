@@ -1,6 +1,7 @@
 // Every error answer is one row of one table, as RFC 9457 problem details with the contract's `error` sentence.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ZodError } from 'zod'
+import { inProtocol, isAapPath, paramIn } from '../aap/problem.js'
 import { stringifyInert } from '../core/json.js'
 import { denyBecause } from '../hooks/claude-code.js'
 import { isRefusal, type Refusal, type RefusalCode } from '../core/refusal.js'
@@ -13,6 +14,7 @@ type HttpCode =
   | 'unknown_field'
   | 'unknown_parameter'
   | 'invalid_request'
+  | 'unsupported_delivery_type'
   | 'no_such_route'
   | 'method_not_allowed'
   | 'body_too_large'
@@ -82,6 +84,11 @@ export const problems = {
     status: 400,
     title: 'Invalid request',
     meaning: 'A field, a parameter or the request itself is wrong; `error` says which and how.',
+  },
+  unsupported_delivery_type: {
+    status: 400,
+    title: 'Unsupported delivery type',
+    meaning: 'An instance with `delivery`: there is only the synchronous mode, in which adapters poll.',
   },
   invalid_cursor: {
     status: 400,
@@ -206,6 +213,17 @@ export const problems = {
     status: 409,
     title: 'Key not live',
     meaning: 'A revoked or expired key cannot be rotated, and signs nobody in.',
+  },
+  instance_deleted: {
+    status: 409,
+    title: 'Instance deleted',
+    meaning: 'The instance that was made with this `Idempotency-Key` was deleted, and does not come back.',
+  },
+  credential_lost: {
+    status: 409,
+    title: 'Credential lost',
+    meaning:
+      'The instance was made with another key of the same provisioner, and only with that its credential is told again.',
   },
   not_approved: {
     status: 409,
@@ -383,17 +401,39 @@ export function problemOf({ refused, sentence, extra }: Refusal): Problem {
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status } = problems[problem.code]
+  const { status, type, body } = written(problem, reply.request)
   const retryAfter = problem.extra.retry_after_seconds ?? (status === 503 ? 1 : undefined)
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   // Also where beginAnswers was never asked.
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  if (isAapPath(reply.request.url)) void reply.header('x-request-id', reply.request.id)
   const own = headersOf(problem.code)
   if (own.includes('WWW-Authenticate')) void reply.header('www-authenticate', 'Bearer realm="holdpoint"')
   // What the route has said of the answer that it was about to give is not true of this one.
-  for (const name of responseHeaderNames) if (!own.includes(name)) void reply.removeHeader(name)
-  const body = `${stringifyInert(problemBody(problem, reply.request.id))}\n`
-  return reply.code(status).type('application/problem+json').send(body)
+  for (const name of responseHeaderNames)
+    if (!own.includes(name) && name !== 'X-Request-ID') void reply.removeHeader(name)
+  return reply
+    .code(status)
+    .type(type)
+    .send(`${stringifyInert(body)}\n`)
+}
+
+/** In the words of whom it is for. */
+function written(problem: Problem, { id, url }: FastifyRequest) {
+  if (!isAapPath(url)) {
+    const { status } = problems[problem.code]
+    return { status, type: 'application/problem+json', body: problemBody(problem, id) }
+  }
+  const { status, type, code } = aapFormOf(problem.code)
+  const { message } = problem
+  const param = paramIn(message)
+  const error = { type, code, message, ...(param === null ? {} : { param }), request_id: id }
+  return { status, type: 'application/json', body: { error } }
+}
+
+/** How the Agent Approval Protocol says it. */
+export function aapFormOf(code: ProblemCode) {
+  return inProtocol(code, problems[code].status)
 }
 
 /** Whoever asks here understands decisions alone: whatever goes wrong on the way to one is a no. */

@@ -3,8 +3,10 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { Document, isScalar, visit } from 'yaml'
 import { z } from 'zod'
+import { isAapPath } from '../aap/problem.js'
 import { roles, rolesFor } from '../access/role.js'
-import { beforeRoutes, headersOf, isHookPath, type ProblemCode, problemCodes, problems } from './errors.js'
+import { aapError } from './aap-bodies.js'
+import { aapFormOf, beforeRoutes, headersOf, isHookPath, type ProblemCode, problemCodes, problems } from './errors.js'
 import * as answers from './answers.js'
 import { idParams } from './requests.js'
 import { type ResponseHeader, responseHeaderNames, responseHeaders } from './response-headers.js'
@@ -19,6 +21,7 @@ const tags = {
   sessions: 'What agents do in one conversation, counted, reset and stopped.',
   audit: 'What happened, as it stands and as it came about.',
   access: 'Keys, and the people they belong to.',
+  aap: 'The Agent Approval Protocol, version 1, for its adapters: with the base URL `/aap`.',
   service: 'How the service is, and what it can do.',
 }
 export type Tag = keyof typeof tags
@@ -164,15 +167,19 @@ function describeOperation(
           describeAnswer(schemas.of('answer', answer), answer, schema),
         ]),
       ),
-      ...Object.fromEntries(
-        byStatus(problemsOf(route)).map(([status, codes]) => [
-          status,
-          common.has(keyOf(codes))
-            ? { $ref: `#/components/responses/${common.get(keyOf(codes))!.name}` }
-            : describeProblems(codes, isOnConfirmation(route), schemas),
-        ]),
-      ),
-      default: { $ref: `#/components/responses/${otherwise}` },
+      ...(isAapPath(route.url)
+        ? describeAapErrors(problemsOf(route), schemas)
+        : {
+            ...Object.fromEntries(
+              byStatus(problemsOf(route)).map(([status, codes]) => [
+                status,
+                common.has(keyOf(codes))
+                  ? { $ref: `#/components/responses/${common.get(keyOf(codes))!.name}` }
+                  : describeProblems(codes, isOnConfirmation(route), schemas),
+              ]),
+            ),
+            default: { $ref: `#/components/responses/${otherwise}` },
+          }),
     },
   }
 }
@@ -220,6 +227,21 @@ function describeProblems(codes: ProblemCode[], onConfirmation: boolean, schemas
     description: `${codes.map((code) => problems[code].title).join('; ')}.`,
     ...referToHeaders(codes.flatMap(headersOf)),
     content: { [problemType]: { schema: schemas.of('answer', answers.problemWith(codes, onConfirmation)) } },
+  }
+}
+
+/** The same in the words of that protocol. Its answers to what never got as far as a route are alike. */
+function describeAapErrors(codes: ProblemCode[], schemas: Schemas): Json {
+  const forms = codes.map((code) => ({ title: problems[code].title, from: code, ...aapFormOf(code) }))
+  const statuses = [...new Set(forms.map(({ status }) => status))].sort((a, b) => a - b)
+  const describe = (some: typeof forms): Json => ({
+    description: `${some.map(({ title, code }) => `${title} (\`${code}\`)`).join('; ')}.`,
+    ...referToHeaders(['X-Request-ID', ...some.flatMap(({ from }) => headersOf(from))]),
+    content: { 'application/json': { schema: schemas.of('answer', aapError) } },
+  })
+  return {
+    ...Object.fromEntries(statuses.map((one) => [one, describe(forms.filter(({ status }) => status === one))])),
+    default: describe(beforeRoutes.map((code) => ({ title: problems[code].title, from: code, ...aapFormOf(code) }))),
   }
 }
 

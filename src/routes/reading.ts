@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Caller } from '../access/role.js'
 import { type Asked, compute } from '../service/asked.js'
 import { Problem, toProblem } from './errors.js'
+import { aapRequestBody, toAskedByAap } from './aap-bodies.js'
 import { toGrantRequest } from './grant-request.js'
 import { readJson } from './json-body.js'
 import { batchBody, grantBody, hookBody, submitBody } from './requests.js'
@@ -39,6 +40,7 @@ const readings = {
       return one instanceof Problem ? say(one) : computed(one)
     })
   }),
+  aap: reading(aapRequestBody, (body, caller) => computed(toAskedByAap(body, null, caller))),
   hook: reading(hookBody, toTold),
   grant: reading(grantBody, (body, caller) => toGrantRequest(body, caller)),
 }

@@ -22,36 +22,33 @@ export const maxValues = 10_000
 const maxMany = 100
 
 /** Text that can be stored, hashed and shown: no NUL, no half characters. */
-const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<string>) => {
+export const wellFormed = (field: string) => (value: string, context: z.RefinementCtx<string>) => {
   if (value.includes('\0') || !value.isWellFormed()) {
     context.addIssue({ code: 'custom', message: `Field '${field}' must be valid Unicode text without null characters` })
   }
 }
 
 /** The bound comes first, and what is beyond it is looked at no further. */
-const atMost = (field: string, max: number, schema: z.ZodString) =>
+export const atMost = (field: string, max: number, schema: z.ZodString) =>
   max === Infinity
     ? schema
     : schema.max(max, { error: `Field '${field}' must have at most ${max} characters`, abort: true })
 
 const trimmed = 'Trimmed; it must not be blank.'
 
-const required = (field: string, max = Infinity) =>
-  atMost(
-    field,
-    max,
-    z
-      .string({
-        error: ({ input }) =>
-          input === undefined || input === null ? `Field '${field}' is required` : `Field '${field}' must be a string`,
-      })
-      .trim()
-      .min(1, `Field '${field}' is required`),
-  )
+/** Nothing, and null, are missing. */
+export const requiredText = (field: string) =>
+  z.string({
+    error: ({ input }) =>
+      input === undefined || input === null ? `Field '${field}' is required` : `Field '${field}' must be a string`,
+  })
+
+export const required = (field: string, max = Infinity) =>
+  atMost(field, max, requiredText(field).trim().min(1, `Field '${field}' is required`))
     .superRefine(wellFormed(field))
     .meta({ pattern: String.raw`\S`, description: trimmed })
 
-const optional = (field: string, max = Infinity) =>
+export const optional = (field: string, max = Infinity) =>
   atMost(field, max, z.string(`Field '${field}' must be a string`)).superRefine(wellFormed(field))
 
 const ownNames = ['system', 'whitelist', 'rule'].map(skeleton)
@@ -77,7 +74,7 @@ const decider = (field: string) =>
     .meta({ description: "Who does this, 'api' if it is left out; with a key it is the key's owner." })
 
 /** Not a record, which would look at each of thousands of members once more. */
-const jsonObject = (field: string) =>
+export const jsonObject = (field: string) =>
   z
     .custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
       error: `Field '${field}' must be an object`,
@@ -95,9 +92,9 @@ const detailsBounds = `At most ${maxDepth} levels deep; the whole body has at mo
 const reason = optional('reason', maxReason)
 
 /** All that takes fields takes these and no other: one that is misspelt must not pass for one that was left out. */
-const bodyObject = <T extends z.ZodRawShape>(shape: T) =>
+export const bodyObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: (issue) => noSuch(issue, 'field') ?? 'The body must be a JSON object.' })
-const queryObject = <T extends z.ZodRawShape>(shape: T) =>
+export const queryObject = <T extends z.ZodRawShape>(shape: T) =>
   z.strictObject(shape, { error: (issue) => noSuch(issue, 'query parameter') })
 function noSuch({ code, keys, inst }: z.core.$ZodRawIssue, word: string): string | undefined {
   if (code !== 'unrecognized_keys') return undefined
@@ -462,12 +459,16 @@ export const streamHeaders = z.object({
   'Last-Event-ID': z.string().optional().meta({ description: 'Go on after the event with this number.' }),
 })
 
-const ownerName = required('name')
-  .superRefine((name, context) => {
-    const problem = problemWithName(name)
-    if (problem !== null) context.addIssue({ code: 'custom', message: `Field 'name' ${problem}` })
-  })
-  .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })
+/** What somebody can be called. */
+export const nameIn = (field: string) =>
+  required(field)
+    .superRefine((name, context) => {
+      const problem = problemWithName(name)
+      if (problem !== null) context.addIssue({ code: 'custom', message: `Field '${field}' ${problem}` })
+    })
+    .meta({ ...nameForm, description: `Trimmed, it ${nameRule}. Names of the service itself are reserved.` })
+
+const ownerName = nameIn('name')
 
 const digitId = (field: string, pattern: RegExp) => {
   // A group's id has a minus, and a group is nobody. A number may have more digits than it can hold.

@@ -25,6 +25,10 @@ export const responseHeaders = {
     schema: { type: 'string' },
   },
   'Retry-After': { description: 'In how many seconds to try again.', schema: { type: 'integer', minimum: 1 } },
+  'X-Request-ID': {
+    description: 'Which request this answers, as a UUID; in errors and in the log, too.',
+    schema: { type: 'string', format: 'uuid' },
+  },
   'WWW-Authenticate': { description: 'That a key is asked for, as a bearer token.', schema: { type: 'string' } },
 }
 

@@ -25,6 +25,7 @@ export function toAsked(body: z.output<typeof submitBody>, key: string | null, c
     callbackUrl: body.callback_url ?? null,
     onBehalfOf: body.on_behalf_of ?? null,
     requestedAs: given === undefined || given === requester || given.trim() === '' ? null : given,
+    aap: null,
   }
   return { submission, key, by, authority: authorityOf(caller), computed: null }
 }
@@ -62,6 +63,7 @@ export function toTold(body: z.output<typeof hookBody>, caller: Caller): Told {
       callbackUrl: null,
       onBehalfOf: null,
       requestedAs: null,
+      aap: null,
     },
     key: null,
     by,

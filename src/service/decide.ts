@@ -301,7 +301,7 @@ export function createDecide(deps: DecideDeps) {
       if (key !== null) {
         change.writes.push({
           kind: 'idempotency',
-          record: { caller: actor, key, fingerprint, confirmationId: id, at: now },
+          record: { caller: actor, key, fingerprint, confirmationId: id, result: null, at: now },
         })
       }
       if (name !== null) {

@@ -224,7 +224,9 @@ export function createGates(deps: GateDeps): Gate[] {
     },
   }
 
-  const merges = ({ limits, isCall }: Candidate) => limits.mergesIdentical || isCall
+  /** In the Agent Approval Protocol each request is one call, and who polls for two of one id would make two. */
+  const merges = ({ limits, isCall, submission }: Candidate) =>
+    (limits.mergesIdentical || isCall) && submission.aap === null
 
   async function join(one: Candidate, plan: Plan): Promise<Proposal<Submitted> | null> {
     const { by, held, via } = one

@@ -11,7 +11,7 @@ import type { Actor } from '../core/actor.js'
 import { type PersonalChat, personalChats, type Via } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
 import { skeleton } from '../core/skeleton.js'
-import { type Reference, StoreUnavailable, type Write } from '../store/store.js'
+import { type Change, type Reference, StoreUnavailable, type Write } from '../store/store.js'
 import { type Authority, type Desk, type Proposal, settle } from './settle.js'
 
 /** Somebody, and their ids in chats: null for none; what is left out stays as it is. */
@@ -116,19 +116,29 @@ export function createPeople(
   /** Adds a key, and whom it belongs to if they are new. */
   function addKey(asked: NewKey, by: By): Promise<MadeKey | Refusal> {
     return settle<MadeKey>(desk, by.authority ?? null, async () => {
-      const now = clock.now()
-      const made = make(asked, by, now)
-      const person = await preparePerson(asked, by, now)
-      if ('answer' in person) return person
-      return {
-        answer: made,
-        change: {
-          writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
-          // Somebody who is new and known by nothing else is told of with the key.
-          events: [audit.keyAdded(made.key, signed(by, now)), ...(isKnown(person) ? person.events : [])],
-        },
-      }
+      const prepared = await prepareKey(asked, by, clock.now())
+      return 'made' in prepared ? { answer: prepared.made, change: prepared.change } : prepared
     })
+  }
+
+  /** For a change that has more. `drawn` is what it is made of, where that is not chance. */
+  async function prepareKey(
+    asked: NewKey,
+    by: By,
+    now: number,
+    drawn?: string,
+  ): Promise<{ made: MadeKey; change: Change } | Proposal<never>> {
+    const made = make(asked, by, now, drawn)
+    const person = await preparePerson(asked, by, now)
+    if ('answer' in person) return person
+    return {
+      made,
+      change: {
+        writes: [...person.writes, { kind: 'key', expect: 'absent', record: made.key }],
+        // Somebody who is new and known by nothing else is told of with the key.
+        events: [audit.keyAdded(made.key, signed(by, now)), ...(isKnown(person) ? person.events : [])],
+      },
+    }
   }
 
   /** A key to everything, for a name that nobody has: somebody may be called admin without having a key. */
@@ -144,8 +154,8 @@ export function createPeople(
     return !current().bySkeleton.has(skeleton(name))
   }
 
-  function make({ name, role, expiresInMs }: NewKey, { actor }: By, now: number): MadeKey {
-    const { id, text } = makeKeyText(chance())
+  function make({ name, role, expiresInMs }: NewKey, { actor }: By, now: number, drawn = chance()): MadeKey {
+    const { id, text } = makeKeyText(drawn)
     const expiresAt = expiresInMs === null ? null : now + expiresInMs
     const key = { id, version: 1, person: name, role, hash: hashSecret(text), createdBy: actor, createdAt: now }
     return { key: { ...key, expiresAt, revokedAt: null, replacedBy: null }, secret: text }
@@ -266,11 +276,14 @@ export function createPeople(
       return key === undefined ? null : holder(key)
     },
     addKey,
+    prepareKey,
     addAdmin,
     revokeKey,
     rotateKey,
     setPerson,
     find: (name: string) => current().people.get(name),
+    isFree,
+    findKey: (id: string) => current().keys.get(id),
     byIdentity,
     mayDecide,
     people: () => [...current().people.values()],

@@ -23,6 +23,7 @@ import { type Buttons, createButtons } from './buttons.js'
 import { type Collector, createCollector } from './collect.js'
 import { createGrants, type GrantRequest } from './grants.js'
 import { createHide } from './hide.js'
+import { createInstances, type Instances } from './instances.js'
 import { createKeyUses, type KeyUses } from './key-uses.js'
 import { createLinks } from './links.js'
 import { createPeople, type People } from './people.js'
@@ -150,6 +151,8 @@ export interface Service {
   findButton: Buttons['findButton']
   endQuestion: Buttons['endQuestion']
   signIns: SignIns
+  /** Agents that a provisioner makes, by the Agent Approval Protocol. */
+  instances: Instances
   /**
    * Records what was refused before any verb was reached, within the budget of `who`. `id` is that of a confirmation, if it
    * was about one. Null: it is recorded; else when there is room in the budget.
@@ -260,6 +263,7 @@ export function createService(deps: ServiceDeps): Service {
     openMode,
     ...createLinks(store, clock, chance),
     ...createButtons(store, clock, chance),
+    instances: createInstances(desk, clock, newId, people, deps.approvalMs),
     signIns: createSignIns(desk, clock, chance, people, keyUses.note),
     async recordRefusal(refusal, { id, actor, via }, about, who) {
       const confirmationId = id !== null && (await store.confirmations.brief(id)) !== undefined ? id : null

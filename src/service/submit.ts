@@ -125,7 +125,9 @@ export function createSubmit(deps: SubmitDeps) {
     const { terms, limits, passes } = governing
     // A hook asks for what fits its own time; a rule that says how long calls are open knows better.
     const isRuled = asked.isCall === true && limits.timeout.default !== defaultTimeout.default
-    const timeoutSeconds = timeoutWithin(isRuled ? null : submission.timeoutSeconds, limits.timeout)
+    const bounded = timeoutWithin(isRuled ? null : submission.timeoutSeconds, limits.timeout)
+    // There a rule may only shorten what was asked for.
+    const timeoutSeconds = submission.aap === null ? bounded : Math.min(bounded, submission.timeoutSeconds ?? bounded)
     return { terms, limits, passes, key, by, asked, id: null, submission: under(submission, timeoutSeconds) }
   }
 
@@ -150,7 +152,7 @@ export function createSubmit(deps: SubmitDeps) {
     const { id: confirmationId } = answer.confirmation
     change.writes.push({
       kind: 'idempotency',
-      record: { caller: ruled.by, key, fingerprint, confirmationId, at: clock.now() },
+      record: { caller: ruled.by, key, fingerprint, confirmationId, result: null, at: clock.now() },
     })
     return proposal
   }
@@ -166,7 +168,7 @@ export function createSubmit(deps: SubmitDeps) {
     const held = hold(submission, (ruled.id ??= newId()), now, terms, share, computed?.digest)
     const asked = { action: policy().compared(submission.action), digest: held.digest }
     const { isCall = false } = ruled.asked
-    held.joins = limits.mergesIdentical || isCall
+    held.joins = (limits.mergesIdentical || isCall) && submission.aap === null
     if (use !== null) inSession(held, use, asked, ruled)
     const ownBytes = computed?.bytes ?? bytesOf(submission, ruled.key)
     const bytes = ownBytes + (use === null || isCounted(use, planned) ? 0 : use.bytes)
@@ -233,8 +235,19 @@ export function createSubmit(deps: SubmitDeps) {
 
 /** Written out, as each submission comes by here: a spread takes many times as long. */
 function under(asked: Asked['submission'], timeoutSeconds: number): Submission {
-  const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs } = asked
-  return { action, description, details, requester, sessionKey, timeoutSeconds, callbackUrl, onBehalfOf, requestedAs }
+  const { action, description, details, requester, sessionKey, callbackUrl, onBehalfOf, requestedAs, aap } = asked
+  return {
+    action,
+    description,
+    details,
+    requester,
+    sessionKey,
+    timeoutSeconds,
+    callbackUrl,
+    onBehalfOf,
+    requestedAs,
+    aap,
+  }
 }
 
 /** The request belongs to the session's run, and says what is odd about that. */

@@ -1,6 +1,7 @@
 // What is kept, described once for each record: see table.ts. A new column of a record has its line here, and one where the
 // record is made from its row. An actor is the text that the API shows, and its kind, where it is read back as a value.
 import type { Button } from '../access/button.js'
+import type { Instance } from '../access/instance.js'
 import type { Key, KeyUse } from '../access/key.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
@@ -23,6 +24,7 @@ import {
   type ExecutionState,
   type IdempotencyRecord,
   type NamedAct,
+  type SentBefore,
   type Pending,
   type Refused,
   type Status,
@@ -61,6 +63,7 @@ export const confirmations = describe<Confirmation>()({
     callback_url: fixed((c) => c.callbackUrl),
     requested_as: fixed((c) => c.requestedAs),
     on_behalf_of: fixed((c) => c.onBehalfOf),
+    aap: fixed((c) => c.aap),
     // Nearly all have the default ones, and no votes: these are not worth recording.
     terms: fixed((c) => (c.terms === defaultTerms ? null : JSON.stringify(c.terms))),
     votes: changing((c) => (c.votes.length === 0 ? null : JSON.stringify(c.votes))),
@@ -100,6 +103,7 @@ export const confirmations = describe<Confirmation>()({
     callbackUrl: row.callback_url,
     requestedAs: row.requested_as,
     onBehalfOf: row.on_behalf_of,
+    aap: row.aap,
     terms: row.terms === null ? defaultTerms : toTerms(row.terms),
     votes: row.votes === null ? [] : (JSON.parse(row.votes) as Vote[]),
     comments: row.comments === null ? [] : (JSON.parse(row.comments) as Comment[]),
@@ -155,9 +159,10 @@ function toExecution(row: StateRow): Execution {
 export const briefly = {
   description: "iif(octet_length(description) <= 4000, description, '')",
   details: "iif(octet_length(details) <= 16000, substr(details, 1, 200), '')",
+  aap: 'NULL',
 }
 /** Of one that has ended: nothing that may be large. */
-export const inPassing = { description: "''", details: "''", reason: 'NULL', report_message: 'NULL' }
+export const inPassing = { description: "''", details: "''", aap: 'NULL', reason: 'NULL', report_message: 'NULL' }
 
 /** Those from before there was a word about digests: what is of high risk needs one. Nor did they say who is told. */
 function toTerms(text: string): Terms {
@@ -311,7 +316,7 @@ export const events = describe<NewEvent, Omit<RecordedEvent, 'seq'>>()({
 })
 
 /** What is read back is what was sent: who asks knows the rest. */
-export const idempotency = describe<IdempotencyRecord, Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId'>>()({
+export const idempotency = describe<IdempotencyRecord, SentBefore>()({
   name: 'idempotency_keys',
   key: ['caller', 'key'],
   columns: {
@@ -319,9 +324,10 @@ export const idempotency = describe<IdempotencyRecord, Pick<IdempotencyRecord, '
     key: fixed((i) => i.key),
     fingerprint: fixed((i) => i.fingerprint),
     confirmation_id: fixed((i) => i.confirmationId),
+    result: fixed((i) => i.result),
     created_at: fixed((i) => i.at),
   },
-  toRecord: (row) => ({ fingerprint: row.fingerprint, confirmationId: row.confirmation_id }),
+  toRecord: (row) => ({ fingerprint: row.fingerprint, confirmationId: row.confirmation_id, result: row.result }),
 })
 
 /** Likewise. */
@@ -384,6 +390,29 @@ export const keys = describe<Key>()({
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     replacedBy: row.replaced_by,
+  }),
+})
+
+export const instances = describe<Instance>()({
+  name: 'instances',
+  key: ['id'],
+  columns: {
+    id: fixed((i) => i.id),
+    provisioner: fixed((i) => i.provisioner),
+    person: fixed((i) => i.person),
+    key_id: fixed((i) => i.keyId),
+    created_at: fixed((i) => i.createdAt),
+    version: changing((i) => i.version),
+    name: changing((i) => i.name),
+  },
+  toRecord: (row) => ({
+    id: row.id,
+    version: row.version,
+    provisioner: row.provisioner,
+    person: row.person,
+    name: row.name,
+    keyId: row.key_id,
+    createdAt: row.created_at,
   }),
 })
 
@@ -625,6 +654,7 @@ export const tables = {
   named_act: namedActs,
   person: people,
   key: keys,
+  instance: instances,
   link: links,
   sign_in_link: signInLinks,
   session: sessions,

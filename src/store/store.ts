@@ -1,5 +1,6 @@
 // The port to durable storage. A change is plain data, so that any database can commit it in its own way.
 import type { Key, KeyUse } from '../access/key.js'
+import type { Instance } from '../access/instance.js'
 import type { Button } from '../access/button.js'
 import type { Link } from '../access/link.js'
 import type { Person } from '../access/person.js'
@@ -18,6 +19,7 @@ import type {
   NamedAct,
   Refused,
   Resolved,
+  SentBefore,
   Status,
 } from '../core/model.js'
 import type { Quota, RateLimit } from '../policy/window.js'
@@ -36,6 +38,7 @@ export type Write =
   /** A conflict if one of their chat identities is another's. */
   | { kind: 'person'; expect: number | 'absent'; record: Person }
   | { kind: 'key'; expect: number | 'absent'; record: Key }
+  | { kind: 'instance'; expect: number | 'absent'; record: Instance }
   | { kind: 'link'; expect: number | 'absent'; record: Link }
   | { kind: 'sign_in_link'; expect: number | 'absent'; record: SignInLink }
   /** Only ever added; a conflict if the caller has used the key before. */
@@ -258,7 +261,7 @@ export interface Store {
   events: Events
   /** What this caller has sent with this Idempotency-Key. */
   idempotency: {
-    get(caller: Actor, key: string): Promise<Pick<IdempotencyRecord, 'fingerprint' | 'confirmationId'> | undefined>
+    get(caller: Actor, key: string): Promise<SentBefore | undefined>
   }
   /** What this requester has claimed for the act of this name. */
   namedActs: {
@@ -268,6 +271,7 @@ export interface Store {
   people: { list(): Promise<Person[]>; read(name: string): Person | undefined }
   /** Every key there ever was. `read` answers at once, for caches that follow. */
   keys: { list(): Promise<Key[]>; read(id: string): Key | undefined }
+  instances: { get(id: string): Promise<Instance | undefined> }
   keyUses: KeyUses
   links: { get(hash: string): Promise<Link | undefined> }
   buttons: Buttons

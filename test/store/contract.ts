@@ -755,7 +755,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
 
   t.test('a key is taken once by each caller, and what was asked with it is known', async (t) => {
     const store = await open(t)
-    const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', at: 1000 }
+    const record = { caller: agent('a'), key: 'k', fingerprint: 'f', confirmationId: 'c1', result: 'r', at: 1000 }
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         store.commit(
@@ -767,7 +767,7 @@ export function storeContract(t: Test, open: (t: Test, opening?: Opening) => Pro
       ),
     )
     t.equal(outcomes.filter((outcome) => outcome !== 'conflict').length, 1)
-    t.same(await store.idempotency.get(agent('a'), 'k'), { fingerprint: 'f', confirmationId: 'c0' })
+    t.same(await store.idempotency.get(agent('a'), 'k'), { fingerprint: 'f', confirmationId: 'c0', result: 'r' })
     t.equal(await store.confirmations.get('c1'), undefined, 'what lost left nothing behind')
     for (const other of [agent('b'), anyone('a')]) {
       t.equal(await store.idempotency.get(other, 'k'), undefined)

@@ -61,7 +61,7 @@ CREATE TABLE "confirmations" (
     reason TEXT,
     report_message TEXT,
     description TEXT NOT NULL,
-    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT, comments TEXT, joins INTEGER,
+    details TEXT NOT NULL, on_behalf_of TEXT, due_at INTEGER, resolved_by_kind TEXT, share TEXT NOT NULL DEFAULT '', session_id TEXT, caution TEXT, comments TEXT, joins INTEGER, aap TEXT,
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK ((status IN ('approved', 'auto_approved')) = (execution IS NOT NULL)),
     CHECK ((execution IS NULL) = (claim_by IS NULL)),
@@ -248,26 +248,37 @@ CREATE TABLE idempotency_keys (
     key TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
     confirmation_id TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, result TEXT,
     PRIMARY KEY (caller, key)
   ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE inbox (channel TEXT NOT NULL PRIMARY KEY, cursor TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
+CREATE TABLE instances (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    provisioner TEXT NOT NULL,
+    person TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
 CREATE TABLE key_uses (key_id TEXT NOT NULL PRIMARY KEY, used_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-CREATE TABLE keys (
+CREATE TABLE "keys" (
     id TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
     person TEXT NOT NULL,
-    role TEXT NOT NULL CHECK (role IN ('agent', 'operator', 'auditor', 'admin')),
+    role TEXT NOT NULL,
     hash TEXT NOT NULL,
     created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     revoked_at INTEGER,
-    replaced_by TEXT
-  , created_by_kind TEXT NOT NULL DEFAULT 'person') STRICT, WITHOUT ROWID;
+    replaced_by TEXT,
+    created_by_kind TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE links (
     hash TEXT NOT NULL PRIMARY KEY,

@@ -165,7 +165,7 @@ t.test('a database of the first schema is brought up to date, and loses nothing'
     items.map(({ id }) => id),
     ['c4', 'c3', 'c2', 'c1'],
   )
-  const usual = { terms: defaultTerms, votes: [], requestedAs: null, onBehalfOf: null, callbackUrl: null }
+  const usual = { terms: defaultTerms, votes: [], requestedAs: null, onBehalfOf: null, callbackUrl: null, aap: null }
   for (const one of items) t.match(one, usual, 'one approval, by whoever has the role')
   t.match(await store.confirmations.alike('bot', digest, 'd', 0), { id: 'c1' })
   t.same(await store.quotas.peek('action send_mail', 2000, { max: 9, windowMs: 5000 }), { remaining: 6, resetMs: 4000 })

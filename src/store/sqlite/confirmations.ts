@@ -166,7 +166,7 @@ function prepare(db: Database.Database) {
       .pluck(),
     brief:
       db.prepare(`SELECT version, requester, share, session_key AS sessionKey, status, created_at AS createdAt, deadline,
-      octet_length(description) + octet_length(details) AS size FROM confirmations WHERE ${table.whereKey}`),
+      octet_length(description) + octet_length(details) + coalesce(octet_length(aap), 0) AS size FROM confirmations WHERE ${table.whereKey}`),
     placeOf: rows('SELECT created_at, arrival FROM confirmations WHERE id = ?'),
     lastArrival: db.prepare('SELECT coalesce(max(arrival), 0) FROM confirmations').pluck(),
     atPlace: rows(`SELECT ${columns} FROM confirmations WHERE arrival = ?`),

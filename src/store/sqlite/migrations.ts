@@ -769,4 +769,41 @@ export const migrations: readonly Migration[] = [
     PRIMARY KEY (requester, name)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- What is put in the Agent Approval Protocol; and what was answered to an Idempotency-Key, where reading it again may not tell.
+  ALTER TABLE confirmations ADD COLUMN aap TEXT;
+  ALTER TABLE idempotency_keys ADD COLUMN result TEXT;
+
+  -- Its instances: agents with their keys, each a provisioner's.
+  CREATE TABLE instances (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    provisioner TEXT NOT NULL,
+    person TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Which roles there are is said in one place, and not here again.
+  CREATE TABLE keys_2 (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    person TEXT NOT NULL,
+    role TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    replaced_by TEXT,
+    created_by_kind TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO keys_2 (id, version, person, role, hash, created_by, created_at, expires_at, revoked_at, replaced_by,
+    created_by_kind)
+  SELECT id, version, person, role, hash, created_by, created_at, expires_at, revoked_at, replaced_by, created_by_kind
+  FROM keys;
+  DROP TABLE keys;
+  ALTER TABLE keys_2 RENAME TO keys;
+  `,
 ]

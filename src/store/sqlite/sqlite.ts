@@ -1,6 +1,7 @@
 // The store on SQLite: this thread reads, the writer's thread commits. Changes that arrive together share one fsync.
 import { systemClock } from '../../clock.js'
 import type { Key, KeyUse } from '../../access/key.js'
+import type { Instance } from '../../access/instance.js'
 import type { Button } from '../../access/button.js'
 import type { Link } from '../../access/link.js'
 import type { SignIn, SignInLink } from '../../access/sign-in.js'
@@ -14,6 +15,7 @@ import {
   events,
   idempotency,
   idempotencyOwner,
+  instances,
   namedActs,
   keys,
   keyUses,
@@ -399,6 +401,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
   }
   const alarm = one<Alarm, Alarm>(alarms)
   const link = one<Link, Link>(links)
+  const instance = one<Instance, Instance>(instances)
   const signInLink = one<SignInLink, SignInLink>(signInLinks)
   const usageOf = readUsage(db)
   const cursor = db.prepare('SELECT cursor FROM inbox WHERE channel = ?').pluck()
@@ -418,6 +421,7 @@ function prepare(db: Database.Database, assertKnown: AssertKnown, known: Session
     keys: { list: all<Key>(keys), read: one<Key, Key>(keys) },
     listKeyUses: all<KeyUse>(keyUses),
     links: { get: async (hash: string) => link(hash) },
+    instances: { get: async (id: string) => instance(id) },
     signInLinks: { get: async (hash: string) => signInLink(hash) },
     signIn: one<SignIn, SignIn>(signIns),
     button: one<Button, Button>(buttons),
@@ -456,6 +460,7 @@ function referenceTo(write: Write): Reference | null {
     case 'session':
       return { kind: 'session', id: write.record.key, requester: write.record.requester }
     // Nobody remembers that one was not there, or was.
+    case 'instance':
     case 'idempotency':
     case 'named_act':
     case 'run':
