@@ -78,9 +78,16 @@ export function failed(error: unknown, id?: string): SaidResult {
     return resultOf({ status: 'failed', ...own, may_act: false, code: 'internal_error', message, next: doNotAct }, true)
   }
   const code = known instanceof errors.ClaimRefused ? known.reason : known.code
-  const status = known instanceof errors.Unreachable ? 'unreachable' : 'refused'
-  return resultOf({ status, ...own, may_act: false, code, message: known.message, next: known.toModel() }, true)
+  const isAway = known instanceof errors.Unreachable
+  const next = isAway && id !== undefined ? askAgain : known.toModel()
+  const status = isAway ? 'unreachable' : 'refused'
+  return resultOf({ status, ...own, may_act: false, code, message: known.message, next }, true)
 }
+
+/** The request itself may be well. */
+const askAgain =
+  'The approval service could not be reached, so nobody can tell how this request stands: do not act. Call wait_for_decision ' +
+  'with this id later, or tell the person you work for.'
 
 const doNotAct = 'Do not act, and tell the person you work for.'
 

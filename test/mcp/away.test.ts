@@ -26,7 +26,7 @@ for (const era of eras) {
     for (const [name, given] of calls) {
       t.match(
         await call(name, given),
-        { said: { status: 'unreachable', may_act: false, next: /not done/ }, isError: true },
+        { said: { status: 'unreachable', may_act: false, next: /not done|do not act/ }, isError: true },
         name,
       )
     }

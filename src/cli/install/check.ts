@@ -114,12 +114,11 @@ export async function problemWithService(url: string, key: string | null): Promi
     await http.call('GET', '/confirm', { query: { limit: 1 } })
     return null
   } catch (error) {
-    if (error instanceof Refused && error.status === 401)
-      return `the service at ${url} does not take its key: ${error.message}`
-    if (error instanceof Refused || error instanceof Unreachable) {
-      return `the service at ${url} is not reached (${error.message}), so every call is denied`
-    }
-    return `${url} is no address of a service: ${(error as Error).message}`
+    const said = (error as Error).message.replace(/\.$/, '')
+    if (error instanceof Refused && error.status === 401) return `Holdpoint at ${url} does not take its key: ${said}`
+    if (error instanceof Refused) return `Holdpoint at ${url} answers ${error.status} (${said}), so calls are denied`
+    if (error instanceof Unreachable) return `${said}, so every call is denied`
+    return `${url} is not where a service can be: ${said}`
   } finally {
     http?.close()
   }

@@ -233,7 +233,7 @@ t.test('a hook over HTTP is closed by onFailure alone', async (t) => {
     problems: [/it has no "onFailure": "block"/],
   })
   installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://127.0.0.1:9/hooks/claude-code' }))
-  t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/is not reached/] })
+  t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/cannot be reached/] })
 })
 
 t.test('a matcher that fits all leaves it closed', async (t) => {
@@ -377,7 +377,7 @@ t.test('a service that is away is a fault, and the hook is tried all the same', 
   t.match(await check(installer, 'claude-code'), {
     code: 1,
     closed: true,
-    faults: [/is not reached .*so every call is denied/],
+    faults: [/cannot be reached: .*so every call is denied/],
     tried: [{ closed: true }],
   })
 })
