@@ -79,6 +79,7 @@ const matrix: Record<string, Route> = {
   'DELETE /keys/{id}': { roles: ['admin'], answers: 404 },
   'GET /people': { roles: ['auditor', 'admin'], answers: 200 },
   'PUT /people/{name}': { roles: ['admin'], answers: 200 },
+  'POST /mcp': { roles: acting, answers: 406, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
   'POST /aap/v1/requests': { roles: acting, answers: 201, body: { tool: 't', arguments: {}, timeout: '1m' } },
   'GET /aap/v1/requests/{id}': { roles: acting, answers: 404 },
   'DELETE /aap/v1/requests/{id}': { roles: acting, answers: 404 },
@@ -336,7 +337,7 @@ t.test('of many who rotate one key at once, one gets the key in its place; that 
   const refused = made.filter(({ status }) => status === 409)
   t.equal(refused.length, 4)
   for (const { body } of refused) t.match(body, { code: 'key_not_live', error: new RegExp(first!.body.id) })
-  t.match(await root('GET', '/keys'), { body: { count: 5 } })
+  t.match(await root('GET', '/keys'), { body: { count: 6 } })
   const next = await root('POST', `/keys/${first!.body.id}/rotate`)
   t.match(next, { status: 201, body: { expires_at: null, replaces: { replaced_by: next.body.id } } })
 })
@@ -580,7 +581,7 @@ t.test('nobody gets a name that looks like the name of another', async (t) => {
     t.match(await root('PUT', `/people/${encodeURIComponent(name)}`), { status: 409 }, name)
   }
   t.equal((await root('POST', '/keys', { name: 'olga', role: 'agent' })).status, 201, 'their own second key')
-  t.match(await root('GET', '/people'), { body: { count: 4 } })
+  t.match(await root('GET', '/people'), { body: { count: 5 } })
 })
 
 t.test('nobody is called what the service calls itself, and what is no name is refused', async (t) => {
@@ -612,7 +613,7 @@ t.test('nobody is called what the service calls itself, and what is no name is r
   ]) {
     t.equal((await root('POST', '/keys', body)).status, 400, JSON.stringify(body))
   }
-  t.match(await root('GET', '/keys'), { body: { count: 4 } })
+  t.match(await root('GET', '/keys'), { body: { count: 5 } })
 })
 
 t.test('of many look-alikes that are added at once, one is', async (t) => {
