@@ -152,7 +152,7 @@ t.test('somebody else cannot say yes, Back asks no more, and strangers and bots 
 })
 
 t.test('what anybody might send decides nothing: forged, of another message, sent twice', async (t) => {
-  const both = await together()
+  const both = await withDiscord(t)
   const { discord, program } = both
   const { id, message } = await ask(both)
   const other = await ask(both, { action: 'tag' })
