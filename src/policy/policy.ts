@@ -145,18 +145,18 @@ export function createPolicy(
     const known = remembered.get(action)
     if (known !== undefined) return known
     const compared = comparedName(action)
-    const made = { candidates: candidatesFor(action), compared, isClear: isClear(action) }
+    const made = { candidates: candidatesFor(action, compared), compared, isClear: isClear(action) }
     if (remembered.size >= maxRemembered) remembered.clear()
     remembered.set(action, made)
     return made
   }
 
   /** What may govern this action, up to and including the first without conditions. */
-  function candidatesFor(action: string): Candidate[] {
+  function candidatesFor(action: string, compared: string): Candidate[] {
     const isHigh = isHighRisk(action)
     const candidates: Candidate[] = []
     for (const { isAbout, ordinary, hardened } of prepared) {
-      if (!isAbout(action)) continue
+      if (!isAbout(action, compared)) continue
       candidates.push(isHigh ? hardened : ordinary)
       if (ordinary.when.length === 0) break
     }
@@ -196,20 +196,20 @@ type ForActions = Pick<Rule, 'actions' | 'passes'>
 
 /** Whether a rule is about this action, if its conditions hold. */
 export function isAboutAction(rule: ForActions, action: string): boolean {
-  return compileRule(rule)(action)
+  return compileRule(rule)(action, comparedName(action))
 }
 
 /**
  * A rule that passes is for names as they are written, letter for letter: another spelling may be another tool. It is for no
  * high-risk action and for no name that is not plain; the next rule that fits governs those.
  */
-function compileRule({ actions, passes }: ForActions): (action: string) => boolean {
+function compileRule({ actions, passes }: ForActions): (action: string, compared: string) => boolean {
   if (!passes) {
     const fits = compileActions(actions)
-    return (action) => fits(comparedName(action))
+    return (_, compared) => fits(compared)
   }
   const globs = actions.map(compileGlob)
-  return (action) => !isHighRisk(action) && globs.some((fits) => fits(action))
+  return (action) => globs.some((fits) => fits(action)) && !isHighRisk(action)
 }
 
 function compileActions(actions: string[]): (name: string) => boolean {
