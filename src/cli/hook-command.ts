@@ -75,7 +75,8 @@ function hostOf({ name }: HookCommand): HostName {
 /** What the host is told, in one way or, where that cannot be said, in the next. */
 export async function answerHook(given: HookCommand, around: Around): Promise<[Spoken, ...Spoken[]]> {
   const host = hosts[hostOf(given)]
-  const deny = (reason: string) => host.deny(plain(reason) || 'Holdpoint did not approve this.')
+  const deny = (reason: string, id: string | null = null) =>
+    host.deny(plain(reason) || 'Holdpoint did not approve this.', id)
   try {
     const deadline = readDeadline(given)
     const heard = await hear(host, around, deadline)
@@ -85,8 +86,9 @@ export async function answerHook(given: HookCommand, around: Around): Promise<[S
       return [await tellOutcome(heard.body, host, given, around, deadline)]
     }
     const verdict = await decide(heard.body, await openHttp(given, around), deadline, around)
-    if (!verdict.isAllowed) return deny(verdict.reason)
-    return [host.allow({ ...verdict, reason: plain(verdict.reason) }), ...deny('The approval could not be told.')]
+    const { isAllowed, reason, id } = verdict
+    if (!isAllowed) return deny(reason, id)
+    return [host.allow({ ...verdict, reason: plain(reason) }), ...deny('The approval could not be told.', id)]
   } catch (error) {
     return deny(`${sayFailure(error)} So this call was not approved.`)
   }
@@ -169,8 +171,13 @@ async function readConfig(flags: Around['flags'], env: Around['env']): Promise<C
 }
 
 async function decide(body: HookBody, http: Http, deadline: number, around: Around): Promise<Verdict> {
-  const { status, body: answer } = await post(http, body, deadline, around)
-  return readVerdict(status, answer)
+  const { status, headers, body: answer } = await post(http, body, deadline, around)
+  return readVerdict(status, answer, idOf(headers['confirmation-id']))
+}
+
+/** As ids are; whatever else stands there is none. */
+function idOf(text: string | undefined): string | null {
+  return text !== undefined && /^[\w-]{1,100}$/.test(text) ? text : null
 }
 
 async function tellOutcome(
@@ -202,7 +209,10 @@ async function post(http: Http, body: HookBody, deadline: number, { now, pause }
     if (left < 1) throw new Late()
     try {
       const query = { timeout: Math.max(1, Math.floor(left / 1000)) }
-      return await http.call<unknown>('POST', '/hooks/claude-code', { query, body, timeoutMs: left })
+      const answer = await http.call<unknown>('POST', '/hooks/claude-code', { query, body, timeoutMs: left })
+      // The machine may have slept meanwhile, and the host may listen no more.
+      if (now() >= deadline) throw new Late()
+      return answer
     } catch (error) {
       if (!(error instanceof Unreachable) || !error.mayPass) throw error
       // It had been there.
@@ -220,7 +230,7 @@ class TooLarge extends Error {
 }
 
 class Late extends Error {
-  override message = 'There was no time left to ask Holdpoint.'
+  override message = 'The time of this hook was up before Holdpoint had answered.'
 }
 
 /** For the agent and for the person behind it. */

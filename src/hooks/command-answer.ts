@@ -39,7 +39,7 @@ export interface Host {
   hear(said: Said): Heard
   allow(verdict: Verdict): Spoken
   /** The reason is a text that is not empty. Where it cannot be said the one way, the next one is tried. */
-  deny(reason: string): [Spoken, ...Spoken[]]
+  deny(reason: string, id: string | null): [Spoken, ...Spoken[]]
   /** To an outcome, which decides nothing. */
   acknowledge: Spoken
 }
@@ -81,13 +81,12 @@ export function isObject(value: unknown): value is Said {
 
 const spoken = ['hookEventName', 'permissionDecision', 'permissionDecisionReason']
 
-/** The service's answer to a call. Whatever is not exactly an allow is none. */
-export function readVerdict(status: number, body: unknown): Verdict {
-  const odd: Verdict = { isAllowed: false, reason: 'What Holdpoint answered is no decision.', id: null }
+/** The service's answer to a call, and the confirmation that it is about. Whatever is not exactly an allow is none. */
+export function readVerdict(status: number, body: unknown, id: string | null = null): Verdict {
+  const odd: Verdict = { isAllowed: false, reason: 'What Holdpoint answered is no decision.', id }
   if (status !== 200 || !isObject(body) || !isObject(body.hookSpecificOutput)) return odd
   const { hookEventName, permissionDecision, permissionDecisionReason: reason = '' } = body.hookSpecificOutput
   if (hookEventName !== 'PreToolUse' || typeof reason !== 'string') return odd
-  const id = typeof body.id === 'string' ? body.id : null
   if (permissionDecision === 'deny') return { isAllowed: false, reason, id }
   // Another input would be another act; a decision beside this one, or an end, would contradict it.
   const isPlain = Object.keys(body.hookSpecificOutput).every((name) => spoken.includes(name))

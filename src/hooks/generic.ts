@@ -4,7 +4,7 @@ import { errorOf, type Heard, type Host, isObject, nothing, readTool, refusal, t
 export const generic: Host = {
   hear: hearGeneric,
   allow: ({ reason, id }) => ({ ...nothing, stdout: say('allow', reason, id) }),
-  deny: (reason) => [{ ...refusal(reason), stdout: say('deny', reason, null) }, refusal(reason)],
+  deny: (reason, id) => [{ ...refusal(reason), stdout: say('deny', reason, id) }, refusal(reason)],
   acknowledge: nothing,
 }
 

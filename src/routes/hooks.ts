@@ -58,6 +58,8 @@ export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Share
         querystring: requests.hookQuery,
         body: requests.hookBody,
         response: { 200: answers.hookAnswer },
+        // Not in the body: hosts may refuse what they do not know there.
+        sends: ['Confirmation-Id'],
       },
     },
     async (request, reply): Promise<HookAnswer> => {
@@ -65,6 +67,7 @@ export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Share
       const held = await begin(request)
       if (held === null) return noted
       const { id, isPending } = held
+      void reply.header('confirmation-id', id)
       if (isPending) {
         // Where there is no room to wait, it is told so at once.
         if (hold(shares, reply) === 'held') {

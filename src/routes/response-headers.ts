@@ -3,6 +3,7 @@
 
 export const responseHeaders = {
   Allow: { description: 'The methods that this path takes.', schema: { type: 'string' } },
+  'Confirmation-Id': { description: 'The confirmation that it is about.', schema: { type: 'string' } },
   'Content-Disposition': { description: 'The name of the file to save it in.', schema: { type: 'string' } },
   'Idempotency-Replayed': {
     description: 'There if this was asked before with the same `Idempotency-Key`, so that nothing was done again.',

@@ -1,9 +1,12 @@
 // Instances of the Agent Approval Protocol, as its section on security and its pages on HTTP want them: made, named and deleted by
 // their provisioner alone, safe to ask for again, and never back once they are deleted.
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { hashSecret } from '../../src/access/key.js'
-import { type Answer, interleaving, withKey } from '../support.js'
+import { carryOut } from '../../src/cli/dispatch.js'
+import { readInvocation } from '../../src/invocation.js'
+import { type Answer, build, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
 import {
   approve,
   changesNothing,
@@ -242,4 +245,39 @@ t.test('a provisioner sees and ends its own instances alone', async (t) => {
   ]) {
     await changesNothing(t, built, act, 404, 'not_found')
   }
+})
+
+t.test('a restore brings back no instance, no credential and no approval', async (t) => {
+  const output = { print: () => {}, tell: () => {} }
+  const command = async (...words: string[]) => {
+    const invocation = readInvocation(['--db-path', built.dbPath, ...words], {})
+    if (invocation.command !== 'carry-out') throw new Error('no command')
+    t.equal(await carryOut(invocation.given, invocation.config, output), 0, words.join(' '))
+  }
+  const clock = manualClock(Date.now())
+  const built = await provider(t, { clock })
+  const key = newKey()
+  const made = await provision(built.platform, {}, key)
+  const { id } = made.body.instance
+  const ids: string[] = []
+  for (let count = 0; count < 2; count++) {
+    ids.push((await propose(built.bot)).body.id)
+    await approve(built, ids[count]!)
+  }
+  await read(built.bot, ids[0]!)
+  await built.stop()
+  const backup = join(temporaryFolder(t), 'backup.db')
+  await command('backup', backup)
+  const between = await build(t, { dbPath: built.dbPath, clock })
+  t.equal((await remove(withKey(between.call, built.platform.key), id)).status, 204)
+  await between.stop()
+  await command('restore', backup)
+  const { call } = await build(t, { dbPath: built.dbPath, clock })
+  const [platform, bot] = [withKey(call, built.platform.key), withKey(call, built.bot.key)]
+  t.equal((await readInstance(platform, id)).status, 404)
+  t.match(await provision(platform, {}, key), { status: 409, body: { error: { code: 'instance_deleted' } } })
+  t.equal((await propose(withKey(call, made.body.credential.token))).status, 401)
+  t.equal((await remove(platform, id)).status, 204)
+  t.match(await read(bot, ids[0]!), { status: 403, body: { error: { code: 'already_claimed' } } })
+  t.match(await read(bot, ids[1]!), { status: 403, body: { error: { code: 'approval_expired' } } })
 })

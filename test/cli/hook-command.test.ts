@@ -184,12 +184,18 @@ t.test('standard input that never ends is a no before the host gives up', async 
 
 t.test('where there is no time left nothing is asked', async (t) => {
   const { url, requests } = await play(t, (_request, response) => sendJson(response, allowed()))
-  denied(
-    t,
-    await ask('claude-code', { words: ['--url', url, '--timeout', '10'], now: () => 8000 }),
-    /no time left|in time/,
-  )
+  denied(t, await ask('claude-code', { words: ['--url', url, '--timeout', '10'], now: () => 8000 }), /in time|was up/)
   t.equal(requests.length, 0)
+})
+
+t.test('a yes that comes when the time is up is none', async (t) => {
+  let passed = 0
+  const { url } = await play(t, (_request, response) => {
+    passed = 8000
+    sendJson(response, allowed())
+  })
+  const spoken = await ask('claude-code', { words: ['--url', url, '--timeout', '10'], now: () => passed })
+  denied(t, spoken, /The time of this hook was up/)
 })
 
 t.test('the service is told how long there is, less what has passed and a margin', async (t) => {

@@ -18,8 +18,16 @@ interface Known {
   answers: Map<CommandName, any>
 }
 
-/** It fills a terminal; it is for a shell; it is JSON. */
-const without: CommandName[] = ['watch', 'completion', 'policy schema']
+/** It fills a terminal; it is for a shell; it is JSON; they answer in the form of a host. */
+const without: CommandName[] = [
+  'watch',
+  'completion',
+  'policy schema',
+  'hook claude-code',
+  'hook codex',
+  'hook hermes',
+  'hook generic',
+]
 /** By a process of its own: it takes settings that may be wrong. */
 const alone: CommandName[] = ['doctor']
 

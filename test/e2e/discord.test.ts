@@ -19,6 +19,7 @@ import { type Program, start, type StartOptions } from './program.js'
 
 const maria = { id: '123456789012345678' }
 const tom = { id: '234567890123456789' }
+const root = t
 
 interface Both {
   discord: FakeDiscord
@@ -34,6 +35,15 @@ async function withDiscord(t: Test, options: StartOptions = {}): Promise<Both> {
   const program = await start(t, { ...options, env: { ...envOf(discord), ...options.env } })
   if (options.env?.DISCORD_PUBLIC_KEY === undefined) await discord.gateway.listened()
   return { discord, program }
+}
+
+/** One for those that change no settings, and neither stop the service nor Discord; what the one before was told is forgotten. */
+let shared: Promise<Both> | undefined
+async function together(): Promise<Both> {
+  const env = { CONFIRMATION_NOTIFY_RATE: '1000' }
+  const both = await (shared ??= withDiscord(root, { flags: ['--rate-limit', '1000'], env }))
+  both.discord.whispers.length = 0
+  return both
 }
 
 function envOf({ config }: FakeDiscord): Record<string, string> {
@@ -83,7 +93,7 @@ async function approve({ discord }: Both, message: DiscordMessage): Promise<void
 }
 
 t.test('two presses approve, and the agent that waits is told', async (t) => {
-  const both = await withDiscord(t)
+  const both = await together()
   const { discord, program } = both
   const { id, message } = await ask(both)
   t.equal(titleOf(message), '🔔 Confirmation needed')
@@ -101,7 +111,7 @@ t.test('two presses approve, and the agent that waits is told', async (t) => {
 })
 
 t.test('what is decided elsewhere is shown, and its buttons go', async (t) => {
-  const both = await withDiscord(t)
+  const both = await together()
   const { discord, program } = both
   const { id, message } = await ask(both)
   const data = dataOf(message, 'Approve')
@@ -142,7 +152,7 @@ t.test('somebody else cannot say yes, Back asks no more, and strangers and bots 
 })
 
 t.test('what anybody might send decides nothing: forged, of another message, sent twice', async (t) => {
-  const both = await withDiscord(t)
+  const both = await together()
   const { discord, program } = both
   const { id, message } = await ask(both)
   const other = await ask(both, { action: 'tag' })
@@ -196,7 +206,7 @@ t.test('two who press at once get one decision, and both learn which', async (t)
 })
 
 t.test('Deny asks for a reason in a form, and denies once that is sent, with or without one', async (t) => {
-  const both = await withDiscord(t)
+  const both = await together()
   const { discord, program } = both
   for (const reason of ['Not before the audit <@1>', '']) {
     const { id, message } = await ask(both)

@@ -8,12 +8,23 @@ import { type Program, start, type StartOptions } from './program.js'
 
 const maria = { id: 'U0MARIA' }
 const tom = { id: 'U0TOM' }
+const root = t
 
 async function withSlack(t: Test, options: StartOptions = {}): Promise<{ slack: FakeSlack; program: Program }> {
   const slack = await startSlack(t)
   const program = await start(t, { ...options, env: { ...envOf(slack), ...options.env } })
   await slack.listened()
   return { slack, program }
+}
+
+/** One for those that change no settings, and neither stop the service nor Slack; what the one before was told is forgotten. */
+let shared: ReturnType<typeof withSlack> | undefined
+async function together(): ReturnType<typeof withSlack> {
+  const env = { CONFIRMATION_NOTIFY_RATE: '1000' }
+  const both = await (shared ??= withSlack(root, { flags: ['--rate-limit', '1000'], env }))
+  both.slack.whispers.length = 0
+  both.slack.forms.length = 0
+  return both
 }
 
 function envOf(slack: FakeSlack): Record<string, string> {
@@ -55,7 +66,7 @@ const factsOf = (message: SlackMessage) =>
 const isTitled = (message: SlackMessage, title: RegExp) => until(() => title.test(titleOf(message)))
 
 t.test('two presses approve, and the agent that waits is told', async (t) => {
-  const both = await withSlack(t)
+  const both = await together()
   const { slack, program } = both
   const { id, message } = await ask(both)
   t.equal(titleOf(message), '🔔 Confirmation needed')
@@ -85,7 +96,7 @@ t.test('somebody else cannot say yes, and Back asks no more', async (t) => {
 })
 
 t.test('a stranger decides nothing, is told so alone, and is on record', async (t) => {
-  const both = await withSlack(t)
+  const both = await together()
   const { slack, program } = both
   const { id, message } = await ask(both)
   for (const by of [tom, { id: maria.id, team: 'T0OTHER' }]) await slack.press(message, 'Deny', by)
@@ -102,7 +113,7 @@ t.test('a stranger decides nothing, is told so alone, and is on record', async (
 })
 
 t.test('what anybody might send with a name that is good decides nothing', async (t) => {
-  const both = await withSlack(t)
+  const both = await together()
   const { slack, program } = both
   const { id, message } = await ask(both)
   const other = await ask(both, { action: 'tag' })
@@ -117,7 +128,7 @@ t.test('what anybody might send with a name that is good decides nothing', async
 })
 
 t.test('Deny asks for a reason in a form, and denies once that is sent, with or without one', async (t) => {
-  const both = await withSlack(t)
+  const both = await together()
   const { slack, program } = both
   for (const reason of ['Not before the audit <b>', null]) {
     const { id, message } = await ask(both)
@@ -134,7 +145,7 @@ t.test('Deny asks for a reason in a form, and denies once that is sent, with or 
 })
 
 t.test('the same press, and the same envelope again, decide once', async (t) => {
-  const both = await withSlack(t)
+  const both = await together()
   const { slack, program } = both
   const { id, message } = await ask(both)
   await slack.press(message, 'Approve', maria)

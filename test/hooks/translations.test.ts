@@ -117,7 +117,7 @@ const yes = { hookSpecificOutput: allow }
 
 t.test('an allow is exactly an allow', async (t) => {
   t.strictSame(readVerdict(200, yes), { isAllowed: true, reason: 'yes', id: null })
-  t.strictSame(readVerdict(200, { ...yes, id: '42' }), { isAllowed: true, reason: 'yes', id: '42' })
+  t.strictSame(readVerdict(200, yes, '42'), { isAllowed: true, reason: 'yes', id: '42' })
   t.match(readVerdict(200, { hookSpecificOutput: { ...allow, permissionDecision: 'deny' } }), {
     isAllowed: false,
     reason: 'yes',
@@ -194,7 +194,7 @@ t.test('each way of saying no is a no for the host, whatever the reason is, and 
     fc.assert(
       fc.property(
         fc.string({ minLength: 1, unit: 'binary' }).filter((text) => text.trim() !== ''),
-        (reason) => host.deny(reason).every((spoken) => !judge.rule(ran(spoken)).isMade),
+        (reason) => host.deny(reason, null).every((spoken) => !judge.rule(ran(spoken)).isMade),
       ),
     )
     fc.assert(

@@ -572,7 +572,7 @@ t.test(
     isSlow = true
     const answer = hook(built.call)
     await until(() => letGo !== null)
-    await Promise.race([built.clock.advance(57_000), answer])
+    await built.clock.advance(57_000)
     t.match(decisionOf(await answer), /^deny: Holdpoint took too long/)
     isSlow = false
     letGo!()
@@ -585,7 +585,7 @@ t.test('a body that takes too long, also below a path that does not exist, is a 
   const built = await buildHooks(t)
   await built.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = built.app.server.address() as AddressInfo
-  for (const url of [`${path}?timeout=20`, `${path}?timeout=none`, '/hooks/nothing']) {
+  for (const url of [`${path}?timeout=20`, `${path}?timeout=none`, '/hooks/nothing?timeout=20']) {
     const socket = connect(port, '127.0.0.1')
     t.teardown(() => socket.destroy())
     let received = ''
@@ -594,11 +594,12 @@ t.test('a body that takes too long, also below a path that does not exist, is a 
       `POST ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
     )
     await until(async () => {
-      await built.clock.advance(1000)
+      await built.clock.advance(20_000)
       return received !== ''
     })
     t.match(received, /^HTTP\/1\.1 200 OK\r\n/, url)
     t.match(received, '"permissionDecision":"deny"', url)
+    socket.destroy()
   }
   t.same(await requests(built), [])
 })
@@ -695,3 +696,73 @@ t.test('whatever is sent, the answer is a decision, and none allows what no one 
     { numRuns: 500 },
   )
 })
+
+t.test(
+  'in whatever order calls, answers and time come, each allow is one approval, and no denial is asked again',
+  async (t) => {
+    const built = await buildHooks(t, {
+      config: { floodLimit: 0, rateLimit: 1_000_000, diskLimit: 0, approvalTtl: 60 },
+    })
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constant('call' as const), times: fc.integer({ min: 1, max: 3 }) }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constantFrom('approve' as const, 'approve' as const, 'deny' as const) }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constantFrom('cancel' as const, 'claim' as const, 'reset' as const) }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1000, 61_000) }) },
+    )
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 15 }), async (steps) => {
+        // So that the streaks of one do not make another wait.
+        const session = `model-${(run += 1)}`
+        const call = bash({ session_id: session })
+        const all = async () =>
+          (await built.call('GET', `/audit?limit=500&session_key=${session}`)).body.entries as Record<string, any>[]
+        let [approvals, allowed, elsewhere] = [0, 0, 0]
+        let [isDenied, isDue] = [false, false]
+        for (const step of steps) {
+          const before = await all()
+          const pending = before.find(({ status }) => status === 'pending')
+          if (step.kind === 'wait') await built.clock.advance(step.ms)
+          else if (step.kind === 'reset') {
+            const { status } = await built.call('POST', `/sessions/${session}/reset`)
+            // What is pending keeps the session from beginning anew; it does so afterwards.
+            if (status === 200 && pending === undefined) isDenied = false
+            else if (status === 200) isDue = true
+          } else if (step.kind === 'claim') {
+            const open = before.find(({ execution }) => execution === 'unclaimed')
+            if (open !== undefined && (await built.call('POST', `/confirm/${open.id}/claim`)).status === 200)
+              elsewhere += 1
+          } else if (step.kind === 'call') {
+            const answers = await Promise.all(Array.from({ length: step.times }, () => hookAtOnce(built.call, call)))
+            const now = answers.filter(isAllowed).length
+            allowed += now
+            const after = await all()
+            if (after.filter(({ status }) => status === 'pending').length > 1)
+              throw new Error('it is asked twice at a time')
+            if (isDenied && (now > 0 || after.length > before.length)) throw new Error('a denial was asked again')
+          } else if (pending !== undefined) {
+            const { status } = await built.call('POST', `/confirm/${pending.id}/${step.kind}`)
+            if (status === 200 && step.kind === 'approve') approvals += 1
+            if (status === 200 && step.kind === 'deny') isDenied = !isDue
+            isDue = false
+          }
+          const claimed = (await all()).filter(({ execution }) => ['claimed', 'unreported'].includes(execution)).length
+          if (claimed !== allowed + elsewhere)
+            throw new Error(`${allowed} allowed, ${elsewhere} elsewhere, ${claimed} claimed`)
+          if (claimed > approvals) throw new Error(`${claimed} claimed of ${approvals}`)
+        }
+        return true
+      }),
+      { numRuns: 30 },
+    )
+  },
+)

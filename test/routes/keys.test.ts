@@ -202,7 +202,9 @@ t.test('while there is no key, everyone may do everything but say who is who', a
   const built = await build(t)
   for (const [route, { answers, body }] of Object.entries(matrix)) {
     if (route.startsWith('POST /keys') || route.startsWith('PUT /people')) continue
-    t.equal((await ask(built.call, route, body)).status, answers, route)
+    // The Agent Approval Protocol knows nobody who has no credential.
+    const wanted = route.includes(' /aap/') ? 401 : answers
+    t.equal((await ask(built.call, route, body)).status, wanted, route)
   }
   t.match(await built.call('GET', '/health'), { body: { auth: 'open' } })
 })

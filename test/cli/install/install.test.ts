@@ -122,7 +122,7 @@ t.test(
     write(file, JSON.stringify(opened, null, 2))
     t.match(await install('claude-code'), { code: 0 })
     t.same(JSON.parse(read(file)), closed)
-    t.match(await install('claude-code', '--url', 'http://localhost:1'), { code: 0, stderr: /is not reached/ })
+    t.match(await install('claude-code', '--url', 'http://localhost:1'), { code: 0, stderr: /cannot be reached/ })
     const moved = JSON.parse(read(file))
     t.equal(moved.hooks.PreToolUse.length, 1)
     t.match(moved.hooks.PreToolUse[0].hooks[0].command, /--url http:\/\/localhost:1 /)
@@ -297,7 +297,7 @@ t.test('--yes says it for a script, and no running service is needed', async (t)
   t.match(JSON.parse(stdout), {
     operator: { name: 'ann', file: /keys\/ann-/ },
     key: { is_new: true },
-    problem: /is not reached/,
+    problem: /cannot be reached/,
   })
   t.equal((await listKeys()).length, 2)
 })
