@@ -2,7 +2,6 @@
 // proxy variable; the key is in its requests and nowhere else.
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { Agent as TlsAgent, request as requestHttps } from 'node:https'
-import type { Duplex } from 'node:stream'
 import { Aborted, HoldpointError, Invalid, type ProblemBody, Refused, Unreachable } from './errors.js'
 
 export interface Place {
@@ -12,8 +11,8 @@ export interface Place {
   socketPath?: string | undefined
   /** The secret that `holdpoint keys add` gives out. */
   key?: string | null | undefined
-  /** In place of dialling: a connection to the `url` for one request. */
-  connect?: (() => Duplex) | undefined
+  /** In place of dialling: a connection for one request, a duplex stream. Whoever reads this type may have none of Node's. */
+  connect?: (() => object) | undefined
 }
 
 export interface HttpLimits {
