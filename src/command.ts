@@ -500,7 +500,7 @@ export const screenLines: { names: string[]; takes: string; help: string }[] = [
   { names: ['audit', 'export', 'digest'], takes: '', help: 'what happened: listed, as a file, its digests' },
   { names: ['signin'], takes: 'NAME', help: 'print a link by which somebody signs in once' },
   { names: ['backup', 'restore'], takes: 'FILE', help: 'copy the database, or put a copy in its place' },
-  { names: ['install', 'mcp'], takes: '', help: "put the hook into an agent's host; be its MCP server" },
+  { names: ['install', 'mcp'], takes: '', help: "hold an agent's tool calls; be its MCP server" },
   { names: ['doctor', 'completion'], takes: '', help: 'say what is wrong; complete commands in a shell' },
 ]
 
