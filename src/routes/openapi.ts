@@ -71,7 +71,9 @@ export function describeApi(routes: Route[], version: string): string {
   // What has no schema is for people, in a browser.
   const described = routes.flatMap(({ schema, ...route }) => (schema === undefined ? [] : [{ ...route, schema }]))
   const schemas = createSchemas()
-  const parameters = shareParameters(described.flatMap(({ schema }) => parametersOf(schema, schemas)))
+  // What is called the same in that protocol is something else.
+  const ours = described.filter(({ url }) => !isAapPath(url))
+  const parameters = shareParameters(ours.flatMap(({ schema }) => parametersOf(schema, schemas)))
   const responses = shareResponses(schemas)
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of described) {

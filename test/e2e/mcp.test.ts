@@ -91,8 +91,9 @@ t.test('nothing but the protocol goes to its output, and it ends with its input;
 t.test('the key comes from a file or the environment, and what goes wrong with that is told to people', async (t) => {
   const { call, port } = await start(t)
   const { key: root } = (await call('POST', '/keys', { name: 'root', role: 'admin' })).body
-  const { key: secret } = (await call('POST', '/keys', { name: 'bot', role: 'agent' }, { authorization: `Bearer ${root}` }))
-    .body
+  const { key: secret } = (
+    await call('POST', '/keys', { name: 'bot', role: 'agent' }, { authorization: `Bearer ${root}` })
+  ).body
   const file = join(temporaryFolder(t), 'key')
   writeFileSync(file, `${secret}\n`)
   chmodSync(file, 0o600)

@@ -4,6 +4,8 @@ import t from 'tap'
 import { until } from '../support.js'
 import { connect, type Host, kinds, pace, serve, type Serving } from './hosts.js'
 
+/** Long enough for what is answered at once, also on a machine that is busy. */
+const short = { ...pace, holdMs: 1500, promptMs: 20_000 }
 const prompt = { tool_name: 'Bash', input: { command: 'git push --force', timeout: 10 }, tool_use_id: 'toolu_1' }
 
 /** The decision, and nothing beside it. */
@@ -51,8 +53,8 @@ for (const kind of kinds) {
   })
 
   t.test(`approved late and asked again it is allowed, once ${name}`, async (t) => {
-    const serving = await serve(t, { mcpPace: pace })
-    const host = await connect(t, { kind, url: serving.url, pace })
+    const serving = await serve(t, { mcpPace: short })
+    const host = await connect(t, { kind, url: serving.url, pace: short })
     t.match(await ask(host, prompt), { behavior: 'deny', message: /nobody has answered yet.*exactly this call again/i })
     await decide(serving, 'approve')
     t.match(await ask(host, { ...prompt, tool_use_id: 'toolu_2' }), { behavior: 'allow', updatedInput: prompt.input })

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { Refused, Unreachable } from '../../client/errors.js'
 import { createHttp } from '../../client/http.js'
 import { visibleLine } from '../../core/visible.js'
-import { alone, type Attempt, type Ending, type Hook, type Host, type Scope } from './host.js'
+import { alone, type Attempt, callsThis, type Ending, type Hook, type Host, type Scope } from './host.js'
 import { readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
 import { wordsOf } from './words.js'
@@ -28,7 +28,8 @@ export interface Checked {
 /** A hook that is away tries again for three seconds; this is for slow machines. */
 const patienceMs = 30_000
 
-export async function check(host: Host, scope: Scope, call: string): Promise<Checked> {
+/** `ownUrl`: where the service is that is meant here; null where that is not known. */
+export async function check(host: Host, scope: Scope, call: string, ownUrl: string | null): Promise<Checked> {
   const { machine } = scope
   const { files, hooks, problems, notes } = host.inspect(scope)
   const tried: Checked['tried'] = []
@@ -41,12 +42,14 @@ export async function check(host: Host, scope: Scope, call: string): Promise<Che
   for (const hook of hooks) {
     const said = (problem: string) => `The hook in ${hook.file}: ${problem}.`
     problems.push(...hook.problems.map(said))
-    if (hook.attempt !== null) {
+    if (hook.attempt !== null && hook.isShared && !callsThis(hook.attempt.command, machine)) {
+      problems.push(said("it calls another program than this one, and a project may be anybody's: it was not tried"))
+    } else if (hook.attempt !== null) {
       const { isClosed, because } = await attempt(hook.attempt, hook, machine)
       tried.push({ settings: hook.file, closed: isClosed, because })
       if (!isClosed) problems.push(said(`tried while the service was away, ${because}`))
     }
-    faults.push(...[...hook.faults, ...programFaults(hook), ...(await accessFaults(hook))].map(said))
+    faults.push(...[...hook.faults, ...programFaults(hook), ...(await accessFaults(hook, ownUrl))].map(said))
   }
   const old = hooks.length === 0 ? null : ((await host.problemWithVersion?.(machine)) ?? null)
   if (old !== null) problems.push(old)
@@ -98,11 +101,14 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Whether the service is there, and takes the key. */
-async function accessFaults({ keyFile, url }: Hook): Promise<string[]> {
+/** Whether the service is there, and takes the key; that goes to no address that only a project names. */
+async function accessFaults({ keyFile, url, isShared }: Hook, ownUrl: string | null): Promise<string[]> {
   const read = keyFile === undefined ? null : readKeyFile(keyFile)
   if (read !== null && 'problem' in read) return [`its key file, ${keyFile!}, ${read.problem}`]
   if (url === undefined) return []
+  const elsewhere = isShared && url !== ownUrl
+  if (elsewhere)
+    return [`it asks ${url}, and the service meant here is ${ownUrl ?? 'not known'}: say which with HOLDPOINT_URL`]
   const problem = await problemWithService(url, read?.text ?? null)
   return problem === null ? [] : [problem]
 }

@@ -87,11 +87,8 @@ function inspect({ machine, project }: Scope): Inspection {
   const problems: string[] = []
   const managed = managedFiles(machine).map((file) => ({ file, isManaged: true }))
   const folder = join(project ?? machine.cwd, '.claude')
-  const others = [
-    join(userFolder(machine), 'settings.json'),
-    join(folder, 'settings.json'),
-    join(folder, 'settings.local.json'),
-  ]
+  const own = join(userFolder(machine), 'settings.json')
+  const others = [own, join(folder, 'settings.json'), join(folder, 'settings.local.json')]
   const read = [...managed, ...[...new Set(others)].map((file) => ({ file, isManaged: false }))].flatMap(
     ({ file, isManaged }) => {
       if (!existsSync(file)) return []
@@ -104,7 +101,7 @@ function inspect({ machine, project }: Scope): Inspection {
   const hooks = read.flatMap(({ file, settings }) =>
     listHooks(settings)
       .filter((one) => one.event === 'PreToolUse' && isOurs(one))
-      .map((one) => readHook(file, one, machine)),
+      .map((one) => ({ ...readHook(one, machine), file, isShared: file.startsWith(folder) && file !== own })),
   )
   // What administrators have put in runs whatever others say.
   const isManaged = hooks.some(({ file }) => managed.some((one) => one.file === file))
@@ -174,7 +171,7 @@ function environmentProblems({ env }: Machine, read: Read[]): string[] {
   })
 }
 
-function readHook(file: string, { matcher, hook }: Standing, machine: Machine): Hook {
+function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
   const problems: string[] = []
   const faults: string[] = []
   const missed = leftOut(matcher)
@@ -188,7 +185,7 @@ function readHook(file: string, { matcher, hook }: Standing, machine: Machine): 
   const doesBlock = hook.onFailure === 'block'
   if (hook.type === 'http') {
     // What Claude Code does where it gets no answer, `onFailure` alone says.
-    return { file, attempt: null, url: new URL(String(hook.url)).origin, keyFile: undefined, problems, faults }
+    return { attempt: null, url: new URL(String(hook.url)).origin, keyFile: undefined, problems, faults }
   }
   if (hook.type !== 'command') {
     problems.push(`its type is ${JSON.stringify(hook.type)}, and only command and http can be closed`)
@@ -204,7 +201,7 @@ function readHook(file: string, { matcher, hook }: Standing, machine: Machine): 
     input: madeUpCall(machine),
     judge: judgeOf(doesBlock),
   }
-  return { file, attempt, url, keyFile, problems, faults }
+  return { attempt, url, keyFile, problems, faults }
 }
 
 /** The first that knows `onFailure`. */

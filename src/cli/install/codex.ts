@@ -58,15 +58,14 @@ function userFolder(machine: Machine): string {
 
 function inspect({ machine, project }: Scope): Inspection {
   const problems: string[] = []
-  const files = [...new Set([userFolder(machine), join(project ?? machine.cwd, '.codex')])].map((folder) =>
-    join(folder, 'hooks.json'),
-  )
+  const own = join(userFolder(machine), 'hooks.json')
+  const files = [...new Set([own, join(project ?? machine.cwd, '.codex', 'hooks.json')])]
   const there = files.filter((file) => existsSync(file))
   const hooks = there.flatMap((file) => {
     try {
       return listHooks(readJson(readFileSync(file, 'utf8')))
         .filter(({ event, hook }) => event === 'PreToolUse' && isHook(hook.command, 'codex'))
-        .map((one) => readHook(file, one, machine))
+        .map((one) => ({ ...readHook(one, machine), file, isShared: file !== own }))
     } catch {
       problems.push(`${file} is no JSON, and Codex leaves it out.`)
       return []
@@ -88,7 +87,7 @@ function isOff(file: string): boolean {
   return /^\s*(codex_)?hooks\s*=\s*false\b/m.test(features)
 }
 
-function readHook(file: string, { matcher, hook }: Standing, machine: Machine): Hook {
+function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
   const command = String(hook.command)
   const { url, keyFile, seconds = callSeconds } = accessOf(command)
   const problems: string[] = []
@@ -100,7 +99,7 @@ function readHook(file: string, { matcher, hook }: Standing, machine: Machine): 
   const timeout = typeof hook.timeout === 'number' ? hook.timeout : callSeconds
   if (seconds > timeout) problems.push(`it may take ${seconds} s (--timeout), and Codex waits ${timeout} s ("timeout")`)
   const attempt = { command, input: { ...madeUpCall(machine), turn_id: 'check', model: 'none' }, judge }
-  return { file, attempt, url, keyFile, problems, faults: [] }
+  return { attempt, url, keyFile, problems, faults: [] }
 }
 
 /** As Codex does: exit code 2 with words, or a denial with a reason; whatever else it is, the call runs. */

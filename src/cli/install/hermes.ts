@@ -144,7 +144,7 @@ function readHook(file: string, entry: Record<string, unknown>, machine: Machine
     extra: {},
   }
   const attempt = { command: wordsOf(command) ?? [command], input, judge: judgeOf(doesBlock) }
-  return { file, attempt, url, keyFile, problems, faults }
+  return { file, isShared: false, attempt, url, keyFile, problems, faults }
 }
 
 /** Hermes wants the whole name to fit. */

@@ -55,6 +55,8 @@ export interface Inspection {
 /** One that is asked before each tool call. */
 export interface Hook {
   file: string
+  /** It stands in a project, whose settings anybody may have written who could write to it. */
+  isShared: boolean
   /** Null where it is no command that can be tried. */
   attempt: Attempt | null
   url: string | undefined
@@ -105,6 +107,12 @@ export function isInstalled(command: unknown, host: HostName): boolean {
   if (words === null || at < 1 || words[at + 1] !== host) return false
   const flags = words.slice(at + 2).filter((_, index) => index % 2 === 0)
   return words[0]!.startsWith('/') && flags.join(' ') === '--url --key-file --timeout'
+}
+
+/** Whether it calls this very program, and nothing else: so it may be tried, whoever has written it. */
+export function callsThis(command: string | string[], { program }: Machine): boolean {
+  const words = typeof command === 'string' ? wordsOf(command.replace(otherwiseNo, '')) : command
+  return words !== null && [...program, 'hook'].every((word, index) => words[index] === word)
 }
 
 /** Without what a shell does where it fails. */

@@ -33,7 +33,7 @@ export async function install(context: Context, machine: Machine): Promise<boole
   const scope = { machine, project: readProject(options.project, host, machine, way) }
   if (way === 'check') {
     const call = callFor(context, host, scope)
-    const checked = await check(host, scope, call)
+    const checked = await check(host, scope, call, meantUrl(context))
     if (options.json === true) printJson(output, checked)
     else output.print(checkText(checked, host.title, call))
     return checked.closed && checked.faults.length === 0
@@ -88,6 +88,11 @@ function readProject(given: string | true | undefined, host: Host, { cwd }: Mach
   if (!existsSync(folder) || !statSync(folder).isDirectory())
     throw new CommandRefused(`${visibleLine(folder)} is no folder.`)
   return realpathSync(folder)
+}
+
+/** Null where nothing says it. */
+function meantUrl({ remote, config }: Context): string | null {
+  return remote.url ?? (config.port === 0 ? null : ownUrl(config))
 }
 
 function urlOf({ given: { options }, remote, config }: Context): string {

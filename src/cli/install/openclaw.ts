@@ -181,7 +181,7 @@ function readHook(
     keyFile: typeof keyFile === 'string' ? keyFile.replace(/^~(?=\/)/, machine.home) : undefined,
   }
   const attempt = folder === undefined ? null : attemptWith(folder, access, machine)
-  return { file, attempt, ...access, problems, faults }
+  return { file, isShared: false, attempt, ...access, problems, faults }
 }
 
 /** The plugin, loaded as OpenClaw loads it, and asked about a call. */

@@ -11,6 +11,7 @@ import { codex } from '../../../src/cli/install/codex.js'
 import { hermes } from '../../../src/cli/install/hermes.js'
 import type { Ending, Host } from '../../../src/cli/install/host.js'
 import { openclaw } from '../../../src/cli/install/openclaw.js'
+import { quote } from '../../../src/program.js'
 import { command } from '../command.js'
 import { type Installer, prepareInstaller, settingsOf } from './installer.js'
 
@@ -407,6 +408,68 @@ process.exit(2)
     `only the key was looked at: ${calls.join(', ')}`,
   )
 })
+
+t.test(
+  "settings of a project may be anybody's: what they name is not run, and no key goes where they say",
+  async (t) => {
+    const installer = await prepareInstaller(t)
+    const { install, project, home, machine } = installer
+    const asked: unknown[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.headers.authorization)
+      response.end('{}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const marker = join(home, 'run')
+    const key = installer.write('operator.key', `hpk_${'a'.repeat(12)}_${'b'.repeat(64)}\n`, 0o600)
+    const [program] = machine.program as [string]
+    const ours = `${quote(program)} hook claude-code --url ${url} --key-file ${key} --timeout 600`
+    const commands = [
+      `touch ${marker} # holdpoint hook claude-code`,
+      `${ours} || { touch ${marker}; exit 2; }`,
+      `${ours}; touch ${marker}`,
+      `${ours} $(touch ${marker})`,
+      ours.replace(quote(program), `/usr/bin/touch ${marker}`),
+    ]
+    mkdirSync(join(project, '.claude'))
+    mkdirSync(join(project, '.codex'))
+    for (const command of commands) {
+      for (const [host, file] of [
+        ['claude-code', '.claude/settings.json'],
+        ['codex', '.codex/hooks.json'],
+      ] as const) {
+        const hook = {
+          type: 'command',
+          command: command.replace('claude-code', host),
+          timeout: 600,
+          onFailure: 'block',
+        }
+        writeFileSync(join(project, file), JSON.stringify({ hooks: { PreToolUse: [{ matcher: '*', hooks: [hook] }] } }))
+        const checked = await check(installer, host, '--project', project)
+        t.match(checked, { code: 1, closed: false, tried: [] }, command)
+        t.ok(
+          checked.problems.some((one) => /it was not tried/.test(one)),
+          command,
+        )
+      }
+    }
+    writeFileSync(
+      join(project, '.claude/settings.json'),
+      JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: 'command', command: ours, onFailure: 'block' }] }] } }),
+    )
+    t.match(await check(installer, 'claude-code'), {
+      code: 1,
+      closed: true,
+      faults: [/it asks .*, and the service meant here is /],
+      tried: [{ closed: true }],
+    })
+    t.same(asked, [], 'nobody was asked')
+    t.throws(() => readFileSync(marker), { code: 'ENOENT' })
+    await install('claude-code', '--project', project, '--undo')
+  },
+)
 
 t.test('whatever opens Hermes is found', async (t) => {
   const installer = await prepareInstaller(t)
