@@ -66,16 +66,17 @@ export function sayMany(hooks: Hook[]): string {
 
 export function checkText(
   { closed, settings, problems, faults, notes, tried }: Checked,
-  title: string,
+  { title, open }: Host,
   call: string,
 ): string {
   const isFine = closed && faults.length === 0
+  const canBePutRight = [...problems, ...faults].some((one) => one !== open)
   const headline = isFine ? 'closed.' : closed ? 'closed, and no call gets through:' : 'NOT CLOSED:'
   const lines = [
     ...tried.map(({ settings: file, because }) => `Tried the hook in ${file} while the service was away: ${because}.`),
     ...settings.map((file) => `Looked at ${file}.`),
     ...notes,
-    ...(isFine ? [] : [`To put the settings right: ${call}`]),
+    ...(canBePutRight ? [`To put the settings right: ${call}`] : []),
   ]
   const found = [...problems, ...faults].map((one) => `  - ${visibleLine(one)}`)
   return [`${title} is ${headline}`, ...found, ...lines.map(visibleLine)].join('\n')

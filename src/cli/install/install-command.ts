@@ -35,7 +35,7 @@ export async function install(context: Context, machine: Machine): Promise<boole
     const call = callFor(context, host, scope)
     const checked = await check(host, scope, call, meantUrl(context))
     if (options.json === true) printJson(output, checked)
-    else output.print(checkText(checked, host.title, call))
+    else output.print(checkText(checked, host, call))
     return checked.closed && checked.faults.length === 0
   }
   if (way === 'print') show(context, host, scope)
