@@ -10,6 +10,7 @@ import {
   type Hook,
   type Host,
   hookCommand,
+  inShell,
   type Inspection,
   isHook,
   isInstalled,
@@ -61,10 +62,17 @@ const events = ['pre_tool_call', 'post_tool_call']
 
 /** Without a matcher: it fits every tool. */
 function wantedOf({ machine }: Scope, access: Access) {
-  const command = (seconds: number) => hookCommand(machine, 'hermes', access, seconds)
   return {
-    pre_tool_call: { command: command(maxSeconds), timeout: maxSeconds, fail_closed: true },
-    post_tool_call: { command: command(outcomeSeconds), timeout: outcomeSeconds },
+    // Hermes takes one that ends without a word for a yes, also with fail_closed.
+    pre_tool_call: {
+      command: inShell(hookCommand(machine, 'hermes', access, maxSeconds)),
+      timeout: maxSeconds,
+      fail_closed: true,
+    },
+    post_tool_call: {
+      command: hookCommand(machine, 'hermes', access, outcomeSeconds),
+      timeout: outcomeSeconds,
+    },
   }
 }
 

@@ -100,6 +100,11 @@ export function hookCommand({ program }: Machine, host: HostName, { url, keyFile
   return shellText([...program, 'hook', host, '--url', url, '--key-file', keyFile, '--timeout', String(seconds)])
 }
 
+/** The same for a host that runs no shell, and takes a command that dies for one that has no objection. */
+export function inShell(command: string): string {
+  return shellText(['sh', '-c', command + otherwiseNo])
+}
+
 /** Whether installing has written it, with whatever values: what people write themselves is not as long. */
 export function isInstalled(command: unknown, host: HostName): boolean {
   const words = typeof command === 'string' ? wordsOf(alone(command)) : null
@@ -111,13 +116,19 @@ export function isInstalled(command: unknown, host: HostName): boolean {
 
 /** Whether it calls this very program, and nothing else: so it may be tried, whoever has written it. */
 export function callsThis(command: string | string[], { program }: Machine): boolean {
-  const words = typeof command === 'string' ? wordsOf(command.replace(otherwiseNo, '')) : command
+  const text = outOfShell(typeof command === 'string' ? command : shellText(command))
+  const words = wordsOf(text.replace(otherwiseNo, ''))
   return words !== null && [...program, 'hook'].every((word, index) => words[index] === word)
 }
 
 /** Without what a shell does where it fails. */
 export function alone(command: string): string {
-  return command.replace(/\s*\|\|\s*(\{[^{}]*\}|exit \d+)\s*$/, '')
+  return outOfShell(command).replace(/\s*\|\|\s*(\{[^{}]*\}|exit \d+)\s*$/, '')
+}
+
+function outOfShell(command: string): string {
+  const words = wordsOf(command) ?? []
+  return words.length === 3 && words[0] === 'sh' && words[1] === '-c' ? words[2]! : command
 }
 
 /** Of a command that installing has written. */

@@ -162,7 +162,7 @@ t.test('each switch that closes a host is on', async (t) => {
     },
   ])
   t.match(parse(await print('hermes')).hooks.pre_tool_call, [
-    { fail_closed: true, timeout: 300, command: / --timeout 300$/ },
+    { fail_closed: true, timeout: 300, command: /^sh -c '.* --timeout 300 \|\| .*exit 2; }'$/ },
   ])
   const { plugins } = JSON.parse(await print('openclaw'))
   t.match(plugins.entries.holdpoint, { enabled: true, hooks: { timeouts: { before_tool_call: 600_000 } } })
