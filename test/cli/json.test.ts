@@ -20,6 +20,7 @@ interface Known {
 
 /** It fills a terminal; it is for a shell; it is JSON; they answer in the form of a host. */
 const without: CommandName[] = [
+  'mcp',
   'watch',
   'completion',
   'policy schema',

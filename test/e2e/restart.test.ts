@@ -85,7 +85,7 @@ t.test('rate-limit windows survive a restart, and slide on while it is down', as
   t.equal((await second.submit({ action: 'other' })).status, 202, 'another action has its own window')
   t.equal((await second.submit({ action: 'covered' })).headers.ratelimit, '"action";r=2;t=0', 'a grant costs no slot')
   await second.stop()
-  edit(dbPath, 'UPDATE quota_slots SET at = at - 3600000 WHERE quota LIKE ? AND n = 1', `action ${action}`)
+  edit(dbPath, 'UPDATE unfiled_slots SET at = at - 3600000 WHERE quota LIKE ? AND n = 1', `action ${action}`)
 
   const third = await start(t, { dbPath, flags })
   t.same([(await third.submit()).status, (await third.submit()).status], [202, 429], 'one slot has become free')
