@@ -417,7 +417,7 @@ t.test('a name that could mislead or break something is refused', async (t) => {
     ['\ud800', /'on_behalf_of' must be valid Unicode text/],
     ['system:root', /'on_behalf_of' must not begin with 'system:'/],
     ['SYS-tem: root', /'on_behalf_of' must not begin with 'system:'/],
-    ['whitelist：1', /'on_behalf_of' must not begin with 'system:' or 'whitelist:'/],
+    ['whitelist：1', /'on_behalf_of' must not begin with 'system:', 'whitelist:' or 'rule:'/],
   ] as const) {
     t.match(await built.submit({ on_behalf_of }), { status: 400, body: { code: 'invalid_request', error } })
   }
