@@ -13,7 +13,7 @@ import { startTelegram } from './notify/fake-telegram.js'
 import { type Activity, type Answer, build, type CallAs, giveKeys, manualClock } from './support.js'
 
 /** Twenty of the hostile one's limits long. CONTRIBUTING.md says how to have the whole hour. */
-const hourSeconds = Number(process.env.HOSTILE_SECONDS ?? 1200)
+const hourSeconds = Number(process.env.HOSTILE_SECONDS ?? 600)
 /** Of the calm agent: one every 80 seconds, from the 33rd on. */
 const requests = Math.ceil((hourSeconds - 33) / 80)
 const openLimit = 30

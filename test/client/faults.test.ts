@@ -6,7 +6,7 @@ import { faults } from './faulty-proxy.js'
 import { type Round, startFaultyService } from './faulty-service.js'
 
 /** Each fault befalls each step ten times and more. CONTRIBUTING.md says how to have a thousand. */
-const count = Number(process.env.FAULT_ROUNDS ?? 150)
+const count = Number(process.env.FAULT_ROUNDS ?? 90)
 /** So many that there are always some before each kill and after it. */
 const atATime = Math.min(200, Math.ceil(count / 5))
 

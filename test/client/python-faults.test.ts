@@ -10,7 +10,7 @@ import { faults } from './faulty-proxy.js'
 import { type Round, startFaultyService } from './faulty-service.js'
 
 /** Each fault befalls each step ten times and more. CONTRIBUTING.md says how to have a thousand. */
-const count = Number(process.env.FAULT_ROUNDS ?? 150)
+const count = Number(process.env.FAULT_ROUNDS ?? 90)
 const threads = Math.min(64, Math.ceil(count / 5))
 
 /** What a round may end with here, if it is not done. */

@@ -169,8 +169,12 @@ function commandsOf(lines: string[], first: number): Plan {
   return { steps, mistakes }
 }
 
+/** One line with nothing in it that may go on in the next. To ask bash about each takes most of the time of reading. */
+const surelyComplete = /^(?!(?:if|for|while|until|case|select|function|coproc|time)\b)[^\n'"`\\(){}<|&#!]*$/
+
 /** Bash reads it to its end, wants no more, and misses no end of a here-document. */
 function isComplete(script: string): boolean {
+  if (surelyComplete.test(script)) return true
   return !/(?:^|[^\\])(?:\\\\)*\\$/.test(script) && syntaxProblem(script) === null
 }
 

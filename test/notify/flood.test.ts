@@ -9,7 +9,7 @@ import { build, type Built, type BuildOptions, counter, giveKeys, t0 } from '../
 const config = { rateLimit: 10_000, openLimit: 0, telegramAllowedUsers: ['11'] }
 const minuteMs = 60_000
 /** While the chat is away. CONTRIBUTING.md says how to have 500. */
-const flood = Number(process.env.FLOOD_REQUESTS ?? 150)
+const flood = Number(process.env.FLOOD_REQUESTS ?? 80)
 
 /** A message, and when it went out. */
 type Sent = Shown & { at: number }
