@@ -272,6 +272,19 @@ for (const [name, start] of Object.entries(hosts)) {
   })
 }
 
+t.test('Hermes: the wait ends before Hermes gives the call up', async (t) => {
+  if (!needs(t, 'python3')) return
+  const served = await play(t, sending(allow))
+  for (const [seconds, callSeconds] of [[600], [600, 100], [600, 1800], [0, 0], [-1, -1]]) {
+    const host = await startHermes(t, { url: served.url, seconds, callSeconds })
+    t.ok((await host.call()).ran)
+  }
+  t.same(
+    served.requests.flatMap(({ path }) => /timeout=(\d+)/.exec(path)?.[1] ?? []),
+    ['418', '98', '598', '598', '28'],
+  )
+})
+
 t.test('OpenClaw: a run that is aborted runs nothing, whatever is answered then', async (t) => {
   const controller = new AbortController()
   const told: string[] = []
