@@ -307,3 +307,23 @@ t.test('OpenClaw: what JSON leaves out of the input is left out of the call', as
   t.same((await host.call({ input: { at, none: NaN } })).ran, { at: at.toISOString(), none: null })
   t.same(JSON.parse(served.requests[0]!.body).tool_input, { at: at.toISOString(), none: null })
 })
+
+t.test('OpenClaw: a call that is blocked says nothing of another that runs by the same id', async (t) => {
+  const deny = answerOf({ permissionDecision: 'deny', permissionDecisionReason: 'No.' })
+  const served = await play(t, (_, response, body) => {
+    const { tool_input: input } = JSON.parse(body)
+    sendJson(response, input.n === 1 ? allow : deny)
+  })
+  const host = await startOpenClaw(t, { url: served.url })
+  let end = () => {}
+  const takes = new Promise<void>((resolve) => (end = resolve))
+  const running = host.call({ input: { n: 1 }, callId: 'call_0', fails: 'no such file', takes })
+  t.equal((await host.call({ input: { n: 2 }, callId: 'call_0' })).ran, null)
+  end()
+  t.same((await running).ran, { n: 1 })
+  const told = served.requests.map(({ body }) => JSON.parse(body))
+  t.match(
+    told.filter(({ hook_event_name: event }) => event !== 'PreToolUse'),
+    [{ hook_event_name: 'PostToolUseFailure', tool_input: { n: 1 }, error: 'no such file' }],
+  )
+})

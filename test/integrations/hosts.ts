@@ -24,6 +24,8 @@ export interface ToolCall {
   callId?: string
   /** With which words the tool fails, once it runs. */
   fails?: string
+  /** Until when it runs. Hermes' tools take no time. */
+  takes?: Promise<unknown>
   /** By which it is stopped. */
   signal?: AbortSignal
 }
@@ -186,19 +188,23 @@ export const startOpenClaw: StartHost = async (t, settings = {}) => {
   let count = 0
   return {
     logged: () => log.join('\n'),
-    async call({ tool = 'exec', input = {}, session = 'agent:main:1', callId, fails, signal } = {}) {
+    async call({ tool = 'exec', input = {}, session = 'agent:main:1', callId, fails, takes, signal } = {}) {
       const toolCallId = callId ?? `call_${count++}`
       const event = { toolName: tool, params: input, runId: 'run-1', toolCallId }
       const context = { agentId: 'main', sessionKey: session, sessionId: 'uuid', runId: 'run-1', abortSignal: signal }
       const { block, blockReason, params } = await decide(event, context)
-      if (block === true) return { ran: null, said: blockReason ?? 'Tool call blocked by plugin hook' }
+      const told = async (params: Record<string, unknown>, how: { result?: unknown; error?: string }) => {
+        const telling = after.map(({ handler }) => handler({ ...event, params, ...how }, context))
+        for (const one of await Promise.allSettled(telling)) if (one.status === 'rejected') log.push(String(one.reason))
+      }
+      if (block === true) {
+        const said = blockReason ?? 'Tool call blocked by plugin hook'
+        await told(input, { result: { content: [{ type: 'text', text: said }], details: { status: 'blocked' } } })
+        return { ran: null, said }
+      }
       const ran = { ...input, ...params }
-      const how = fails === undefined ? { result: { content: [] } } : { error: fails }
-      await Promise.all(
-        after.map(({ handler }) =>
-          handler({ ...event, params: ran, ...how }, context).catch((error: unknown) => log.push(String(error))),
-        ),
-      )
+      await takes
+      await told(ran, fails === undefined ? { result: { content: [] } } : { error: fails })
       return { ran, said: '' }
     },
   }
