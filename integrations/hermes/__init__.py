@@ -85,7 +85,7 @@ class Gate:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            _log.warning("The tool call %s is blocked: %s", tool_name, error)
+            _warn(f"The tool call {tool_name} is blocked: {error}")
             return _block(_say(error))
 
     def after(self, tool_name: object = None, args: object = None, **given: object) -> None:
@@ -101,7 +101,7 @@ class Gate:
                 if not call.token.is_aborted:
                     self._tell(call.body, _failure_in(given))
         except Exception as error:
-            _log.warning("The outcome of the tool call %s could not be reported: %s", tool_name, error)
+            _warn(f"The outcome of the tool call {tool_name} could not be reported: {error}")
 
     def _decide(self, tool_name: object, args: object, given: dict[str, object]) -> _Body | None:
         if not isinstance(tool_name, str) or tool_name == "":
@@ -226,6 +226,11 @@ def _say(error: BaseException) -> str:
     if to_model is not None:
         return str(to_model())
     return f"The plugin failed ({type(error).__name__}). {_stop}"
+
+
+def _warn(message: str) -> None:
+    """On one line: names are the model's."""
+    _log.warning("%s", " ".join(message.split()))
 
 
 def _block(message: str) -> _Body:

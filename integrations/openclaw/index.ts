@@ -61,7 +61,8 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
   /** What was let through and is not reported yet. */
   const open = new Map<string, Call[]>()
   const ownSession = `openclaw-${randomUUID()}`
-  const warn = (message: string) => api.logger?.warn?.(`${id}: ${message}`)
+  /** On one line: names are the model's. */
+  const warn = (message: string) => api.logger?.warn?.(`${id}: ${message.replace(/\s+/g, ' ')}`)
 
   async function decide(event: ToolCall, context: ToolContext): Promise<BeforeToolCallResult> {
     const budgetMs = budgetOf(api.config) - marginMs

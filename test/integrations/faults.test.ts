@@ -130,6 +130,8 @@ for (const [name, start] of Object.entries(hosts)) {
     const host = await start(t, { url: `http://127.0.0.1:${port}` })
     t.match(await host.call(), { ran: null, said: /not done/ })
     t.match(host.logged(), `http://127.0.0.1:${port}`, 'the log says where it was asked')
+    t.equal((await host.call({ tool: 'x\nforged' })).ran, null)
+    t.notMatch(host.logged(), /^forged/m, 'a name begins no line of it')
   })
 
   t.test(
