@@ -16,6 +16,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("holdpoint.hermes")
 
-# What Hermes gives a callback where `plugins.hook_callback_timeout` says nothing else, and at most.
-_usual_host_seconds = 30.0
-_max_host_seconds = 600.0
+# What Hermes gives a callback where its settings say nothing else, and at most; and a tool call, which the wait is part of.
+_usual_callback_seconds = 30.0
+_max_callback_seconds = 600.0
+_usual_call_seconds = 420.0
 # Hermes must have the answer before its own time is up: what it no longer waits for must not be claimed.
 _margin_seconds = 2.0
 _report_seconds = 5.0
@@ -56,13 +58,23 @@ def register(ctx: Context) -> None:
     ctx.register_hook("post_tool_call", gate.after)
 
 
+@dataclass
+class _Call:
+    """One that is asked for, or that was let through and is not reported yet."""
+
+    body: _Body
+    # By which the wait is called off.
+    token: holdpoint.Token
+    is_let_through: bool = False
+
+
 class Gate:
-    """The two hooks, and which calls were let through and are not reported yet."""
+    """The two hooks, and the calls that are between them."""
 
     def __init__(self, connect: Callable[[], holdpoint.Holdpoint]) -> None:
         self._connect = connect
-        self._lock = threading.Lock()
-        self._open: dict[str, list[_Body]] = {}
+        self._lock = threading.RLock()
+        self._open: dict[str, list[_Call]] = {}
         # For a Hermes that names no session: whatever runs in this process is one.
         self._own_session = f"hermes-{uuid.uuid4()}"
 
@@ -73,24 +85,32 @@ class Gate:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            _log.warning("The tool call %s is blocked: %s", tool_name, error)
+            _warn(f"The tool call {tool_name} is blocked: {error}")
             return _block(_say(error))
 
     def after(self, tool_name: object = None, args: object = None, **given: object) -> None:
-        """How it went, for the record. Only of what was let through here: Hermes tells of blocked calls, too."""
+        """How it went, for the record. Only of what was let through here: Hermes tells of blocked calls, too.
+
+        And of a call that it gives up, because it was stopped or took too long. Where that still waits for a person, the
+        wait ends: Hermes would make the call once it is approved, although nobody hears of it any more.
+        """
         try:
-            body = self._take(_key(tool_name, given), args, given.get("status") == "blocked")
-            if body is not None:
-                self._tell(body, _failure_in(given))
+            call = self._take(_key(tool_name, given), args, given.get("status") == "blocked")
+            if call is not None:
+                call.token.abort()
+                if not call.token.is_aborted:
+                    self._tell(call.body, _failure_in(given))
         except Exception as error:
-            _log.warning("The outcome of the tool call %s could not be reported: %s", tool_name, error)
+            _warn(f"The outcome of the tool call {tool_name} could not be reported: {error}")
 
     def _decide(self, tool_name: object, args: object, given: dict[str, object]) -> _Body | None:
         if not isinstance(tool_name, str) or tool_name == "":
             raise _NotSetUp("The host did not say which tool this is.")
         seconds = _host_seconds() - _margin_seconds
         if seconds < 1:
-            raise _NotSetUp("plugins.hook_callback_timeout of Hermes leaves no time to ask anybody; set it to 600.")
+            raise _NotSetUp(
+                "Hermes leaves no time to ask anybody: set plugins.hook_callback_timeout to 600, and timeouts.tools to more."
+            )
         client = self._connect()
         # A copy: what is shown to a person, and what runs, is what it was when it was asked for.
         asked: Any = {} if args is None else copy.deepcopy(args)
@@ -102,37 +122,52 @@ class Gate:
             # Hermes' own are of the model, and some models count anew in each answer.
             "tool_use_id": str(uuid.uuid4()),
         }
+        key, call = _key(tool_name, given), _Call(body, _client.Token())
+        self._keep(key, call)
         try:
-            answer = client.call("POST", f"/hooks/claude-code?timeout={int(seconds)}", body, seconds=seconds)
-            refusal = _refusal_in(answer)
+            path = f"/hooks/claude-code?timeout={int(seconds)}"
+            refusal = _refusal_in(client.call("POST", path, body, seconds=seconds, token=call.token))
+            if refusal is None:
+                call.token.end()
+                call.is_let_through = True
         except BaseException:
+            self._drop(key, call)
             # Whether it was claimed is not known. If it was, the record is to say that nothing came of it.
             threading.Thread(target=self._tell_quietly, args=[body], daemon=True).start()
+            if call.token.is_aborted:
+                raise _NotSetUp("Hermes gave this call up.") from None
             raise
         if refusal is not None:
+            self._drop(key, call)
             return _block(refusal)
-        self._keep(_key(tool_name, given), body)
         # Said once more, so that what other plugins make of the arguments does not count.
         return {"action": "modify", "args": copy.deepcopy(asked)} if asked else None
 
-    def _keep(self, key: str, body: _Body) -> None:
+    def _keep(self, key: str, call: _Call) -> None:
         with self._lock:
-            self._open.setdefault(key, []).append(body)
+            self._open.setdefault(key, []).append(call)
             while len(self._open) > _max_open:
                 del self._open[next(iter(self._open))]
 
-    def _take(self, key: str, args: object, is_blocked: bool) -> _Body | None:
+    def _drop(self, key: str, call: _Call) -> None:
+        with self._lock:
+            rest = [one for one in self._open.pop(key, []) if one is not call]
+            if rest:
+                self._open[key] = rest
+
+    def _take(self, key: str, args: object, is_blocked: bool) -> _Call | None:
         """The call with these arguments: ids may be the same. One that was blocked may have been so here."""
         with self._lock:
             found = self._open.get(key, [])
-            body = next((one for one in found if one["tool_input"] == args), None)
-            if body is None and found and not is_blocked:
-                body = found[0]
-            if body is not None:
-                found.remove(body)
-            if not found:
-                self._open.pop(key, None)
-            return body
+            through = [one for one in found if one.is_let_through]
+            waiting = [] if is_blocked else [one for one in found if not one.is_let_through]
+            call = next((one for one in through + waiting if one.body["tool_input"] == args), None)
+            if call is None and through and not is_blocked:
+                # Others may have added to them.
+                call = through[0]
+            if call is not None:
+                self._drop(key, call)
+            return call
 
     def _tell(self, body: _Body, failure: str | None) -> None:
         event = {"hook_event_name": "PostToolUse"}
@@ -191,6 +226,11 @@ def _say(error: BaseException) -> str:
     if to_model is not None:
         return str(to_model())
     return f"The plugin failed ({type(error).__name__}). {_stop}"
+
+
+def _warn(message: str) -> None:
+    """On one line: names are the model's."""
+    _log.warning("%s", " ".join(message.split()))
 
 
 def _block(message: str) -> _Body:
@@ -253,12 +293,26 @@ def _setting(ctx: Context, name: str) -> str:
 
 
 def _host_seconds() -> float:
-    """How long Hermes waits for a callback: plugins.hook_callback_timeout, 0 for ever."""
+    """How long Hermes waits: for a callback, and for a tool call or several at once. As it reads its settings itself."""
     try:
-        config = importlib.import_module("hermes_cli.config").load_config_readonly()
-        seconds = float(config["plugins"]["hook_callback_timeout"])
+        config: Any = importlib.import_module("hermes_cli.config").load_config_readonly()
     except Exception:
-        return _usual_host_seconds
-    if not math.isfinite(seconds) or seconds < 0:
-        return _usual_host_seconds
-    return _max_host_seconds if seconds == 0 else min(seconds, _max_host_seconds)
+        config = {}
+    callback = _seconds(config, "plugins", "hook_callback_timeout", usual=_usual_callback_seconds)
+    if callback < 0:
+        callback = _usual_callback_seconds
+    usual = _seconds(os.environ, "HERMES_CONCURRENT_TOOL_TIMEOUT_S", usual=_usual_call_seconds)
+    batch = _seconds(config, "timeouts", "tools", "concurrent_batch", usual=usual)
+    call = _seconds(config, "timeouts", "tools", "sequential_call", usual=batch)
+    # 0 is for ever, and so is less, of a tool call.
+    return min(one for one in (callback, batch, call, _max_callback_seconds) if one > 0)
+
+
+def _seconds(settings: Any, *names: str, usual: float) -> float:
+    try:
+        for name in names:
+            settings = settings[name]
+        seconds = float(settings)
+    except Exception:
+        return usual
+    return usual if math.isnan(seconds) else seconds

@@ -6,7 +6,15 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import type { Holdpoint } from './client/index.js'
-import type { AfterToolCall, Api, BeforeToolCall, BeforeToolCallResult, ToolCall, ToolContext } from './host.js'
+import type {
+  AfterToolCall,
+  Api,
+  BeforeToolCall,
+  BeforeToolCallResult,
+  ToolCall,
+  ToolContext,
+  ToolOutcome,
+} from './host.js'
 
 const id = 'holdpoint'
 /** The most that OpenClaw's settings can give a hook. */
@@ -53,7 +61,8 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
   /** What was let through and is not reported yet. */
   const open = new Map<string, Call[]>()
   const ownSession = `openclaw-${randomUUID()}`
-  const warn = (message: string) => api.logger?.warn?.(`${id}: ${message}`)
+  /** On one line: names are the model's. */
+  const warn = (message: string) => api.logger?.warn?.(`${id}: ${message.replace(/\s+/g, ' ')}`)
 
   async function decide(event: ToolCall, context: ToolContext): Promise<BeforeToolCallResult> {
     const budgetMs = budgetOf(api.config) - marginMs
@@ -116,10 +125,12 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
     if (open.size > maxOpen) open.delete(open.keys().next().value!)
   }
 
-  /** The call with this input: ids may be the same. */
-  function take(key: string, params: unknown): Call | undefined {
+  /** The call with this input: ids may be the same. One that was blocked may have been so here. */
+  function take(key: string, { params, result }: ToolOutcome): Call | undefined {
     const found = open.get(key) ?? []
-    const call = found.find(({ tool_input: input }) => isDeepStrictEqual(input, params)) ?? found[0]
+    const call =
+      found.find(({ tool_input: input }) => isDeepStrictEqual(input, params)) ??
+      (isBlocked(result) ? undefined : found[0])
     const rest = found.filter((one) => one !== call)
     if (rest.length > 0) open.set(key, rest)
     else open.delete(key)
@@ -137,7 +148,7 @@ function createGate(api: Api): { before: BeforeToolCall; after: AfterToolCall } 
     },
     async after(event, context = {}) {
       try {
-        const call = take(keyOf(event, context), event.params)
+        const call = take(keyOf(event, context), event)
         const failure = failureIn(event)
         if (call !== undefined && failure !== undefined) await tell(call, failure)
       } catch (error) {
@@ -165,7 +176,13 @@ function refusalIn(body: unknown): string | null {
 function failureIn({ error, result }: { error?: string | undefined; result?: unknown }): string | null | undefined {
   if (error !== undefined) return error || 'It failed.'
   if (result === undefined) return undefined
+  if (isBlocked(result)) return 'OpenClaw blocked it.'
   return objectIn(result).isError === true ? 'The tool says that it failed.' : null
+}
+
+/** What the model is told in place of a result. */
+function isBlocked(result: unknown): boolean {
+  return objectIn(objectIn(result).details).status === 'blocked'
 }
 
 async function say(error: unknown): Promise<string> {

@@ -85,6 +85,21 @@ t.test('what nobody decides in time does not run, and what is given up is withdr
   t.equal((await alice('GET', `/confirm/${id}`)).body.status, 'cancelled')
 })
 
+t.test('cut off while it waits, a call does not run; made again once it is approved, it runs once', async (t) => {
+  const { adapter, alice, pending } = await serve(t)
+  const call = runtimes.codex!('Bash', input, 'call-1')
+  let time = 0
+  const cut: typeof fetch = (url, options) =>
+    options?.method === 'POST' ? fetch(url, options) : Promise.reject(new Error('the service is gone'))
+  const pause = async (ms: number) => void (time += 100 * ms)
+  const now = () => Date.now() + time
+  t.same(await decide({ ...adapter, fetch: cut, pause, now }, call), { runs: false, status: null })
+  await alice('POST', `/confirm/${(await pending()).id}/approve`)
+  t.same(await decide(adapter, call), { runs: true, status: 'approved' })
+  t.same(await decide(adapter, call), { runs: false, status: null })
+  t.equal((await alice('GET', '/audit')).body.count, 1)
+})
+
 t.test('with a credential that is not good nothing runs', async (t) => {
   const { adapter } = await serve(t)
   t.same(await decide({ ...adapter, token: 'nothing' }, runtimes.hermes!('terminal', input, 'c')), {
@@ -105,7 +120,9 @@ t.test('a service that is away, slow, redirects or talks nonsense lets nothing r
       response.destroy()
     },
     'a broken connection': (request) => request.socket.destroy(),
+    silence: () => {},
   }
+  const impatient: typeof fetch = (url, options) => fetch(url, { ...options, signal: AbortSignal.timeout(20) })
   for (const [name, answer] of Object.entries(nonsense)) {
     const server = createServer(answer).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
@@ -113,8 +130,10 @@ t.test('a service that is away, slow, redirects or talks nonsense lets nothing r
     let time = 0
     const pause = async (ms: number) => void (time += ms)
     const adapter: Adapter = { base, token: 'x', used: new Set(), pause, now: () => time }
+    if (name === 'silence') adapter.fetch = impatient
     const call = { ...runtimes.codex!('Bash', input, 'c'), timeout: '20s' }
     t.same(await decide(adapter, call), { runs: false, status: null }, name)
     server.close()
+    server.closeAllConnections()
   }
 })

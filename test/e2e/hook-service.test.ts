@@ -117,17 +117,30 @@ t.test('a program is told which confirmation it is about', { buffered: true }, a
   t.equal(idIn(await ask()), id)
 })
 
-t.test('without the command, a service that is away is a no by onFailure alone', { buffered: true }, async (t) => {
-  const { url } = await play(t, (request, response) => {
-    if (request.url === '/empty') response.end()
-    else request.socket.destroy()
-  })
-  const call: Call = { tool: 'Bash', input: {} }
-  const isMade = async (to: string, onFailure?: 'block') =>
-    (await ruleOverHttp(call, { url: to, ...(onFailure === undefined ? {} : { onFailure }) })).isMade
-  t.same(await Promise.all([isMade(url, 'block'), isMade(url)]), [false, true])
-  t.equal(await isMade(`${url}/empty`, 'block'), true, 'an empty answer of something in between is no decision')
-})
+t.test(
+  'without the command, a service that is no service is a no by onFailure alone',
+  { buffered: true },
+  async (t) => {
+    const yes = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'
+    const { url } = await play(t, (request, response) => {
+      const what = request.url!.slice(1)
+      if (what === 'cut') response.writeHead(200, { 'content-length': 500 }).write(yes, () => request.socket.destroy())
+      else if (what === 'redirect') response.writeHead(307, { location: '/yes' }).end()
+      else if (what === '500') response.writeHead(500).end(yes)
+      else if (what === 'yes') response.end(yes)
+      else if (what === 'empty') response.end()
+      else if (what === 'garbage') response.end('<h1>It works</h1>')
+      else if (what !== 'slow') request.socket.destroy()
+    })
+    const call: Call = { tool: 'Bash', input: {} }
+    const isMade = async (to: string, more: { onFailure?: 'block' }) =>
+      (await ruleOverHttp(call, { url: `${url}/${to}`, timeoutSeconds: to === 'slow' ? 0.2 : 60, ...more })).isMade
+    const ways = (to: string) => Promise.all([isMade(to, { onFailure: 'block' }), isMade(to, {})])
+    for (const what of ['away', 'slow', '500', 'redirect', 'cut']) t.same(await ways(what), [false, true], what)
+    // Of something in between: no decision, and no failure.
+    for (const what of ['empty', 'garbage']) t.same(await ways(what), [true, true], what)
+  },
+)
 
 t.test('approved late and retried: it is made once', { buffered: true }, async (t) => {
   const program = await start(t, { flags: preset })

@@ -130,6 +130,8 @@ for (const [name, start] of Object.entries(hosts)) {
     const host = await start(t, { url: `http://127.0.0.1:${port}` })
     t.match(await host.call(), { ran: null, said: /not done/ })
     t.match(host.logged(), `http://127.0.0.1:${port}`, 'the log says where it was asked')
+    t.equal((await host.call({ tool: 'x\nforged' })).ran, null)
+    t.notMatch(host.logged(), /^forged/m, 'a name begins no line of it')
   })
 
   t.test(
@@ -272,6 +274,19 @@ for (const [name, start] of Object.entries(hosts)) {
   })
 }
 
+t.test('Hermes: the wait ends before Hermes gives the call up', async (t) => {
+  if (!needs(t, 'python3')) return
+  const served = await play(t, sending(allow))
+  for (const [seconds, callSeconds] of [[600], [600, 100], [600, 1800], [0, 0], [-1, -1]]) {
+    const host = await startHermes(t, { url: served.url, seconds, callSeconds })
+    t.ok((await host.call()).ran)
+  }
+  t.same(
+    served.requests.flatMap(({ path }) => /timeout=(\d+)/.exec(path)?.[1] ?? []),
+    ['418', '98', '598', '598', '28'],
+  )
+})
+
 t.test('OpenClaw: a run that is aborted runs nothing, whatever is answered then', async (t) => {
   const controller = new AbortController()
   const told: string[] = []
@@ -293,4 +308,24 @@ t.test('OpenClaw: what JSON leaves out of the input is left out of the call', as
   const at = new Date(0)
   t.same((await host.call({ input: { at, none: NaN } })).ran, { at: at.toISOString(), none: null })
   t.same(JSON.parse(served.requests[0]!.body).tool_input, { at: at.toISOString(), none: null })
+})
+
+t.test('OpenClaw: a call that is blocked says nothing of another that runs by the same id', async (t) => {
+  const deny = answerOf({ permissionDecision: 'deny', permissionDecisionReason: 'No.' })
+  const served = await play(t, (_, response, body) => {
+    const { tool_input: input } = JSON.parse(body)
+    sendJson(response, input.n === 1 ? allow : deny)
+  })
+  const host = await startOpenClaw(t, { url: served.url })
+  let end = () => {}
+  const takes = new Promise<void>((resolve) => (end = resolve))
+  const running = host.call({ input: { n: 1 }, callId: 'call_0', fails: 'no such file', takes })
+  t.equal((await host.call({ input: { n: 2 }, callId: 'call_0' })).ran, null)
+  end()
+  t.same((await running).ran, { n: 1 })
+  const told = served.requests.map(({ body }) => JSON.parse(body))
+  t.match(
+    told.filter(({ hook_event_name: event }) => event !== 'PreToolUse'),
+    [{ hook_event_name: 'PostToolUseFailure', tool_input: { n: 1 }, error: 'no such file' }],
+  )
 })

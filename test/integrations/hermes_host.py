@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 hooks: dict[str, list[Any]] = {}
+# By its number, how to stop a call.
+stops: "dict[int, Any]" = {}
 folder, config = Path(sys.argv[1]), json.loads(sys.argv[2])
 timeout = config.get("plugins", {}).get("hook_callback_timeout", 30)
+timeout = 30 if timeout < 0 else timeout
 
 
 class Context:
@@ -83,8 +86,11 @@ def decide(args: dict[str, Any], results: list[Any]) -> "tuple[str | None, dict[
 
 
 def handle(call: dict[str, Any]) -> None:
+    """A call that is stopped while its hooks run is told as cancelled, and goes on all the same once they let it."""
     ids = {name: call.get(name, "") for name in ("session_id", "task_id", "tool_call_id", "turn_id", "api_request_id")}
     given = {"tool_name": call["tool"], "args": call["args"], **ids, "middleware_trace": []}
+    cancelled = {"result": "cancelled", "status": "cancelled", "error_message": "interrupt"}
+    stops[call["number"]] = lambda: invoke("post_tool_call", **given, **cancelled, error_type=None, duration_ms=1)
     message, args = decide(call["args"], invoke("pre_tool_call", **given))
     ran = None
     if message is not None:
@@ -104,6 +110,10 @@ if "rewrites" in config:
 load()
 print(json.dumps({"hooks": sorted(hooks)}), flush=True)
 for line in sys.stdin:
-    threading.Thread(target=handle, args=[json.loads(line)], daemon=True).start()
+    said = json.loads(line)
+    if "stop" in said:
+        stops[said["stop"]]()
+    else:
+        threading.Thread(target=handle, args=[said], daemon=True).start()
 # As a program that ends: nobody waits for what still runs.
 time.sleep(0)

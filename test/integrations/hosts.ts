@@ -24,7 +24,9 @@ export interface ToolCall {
   callId?: string
   /** With which words the tool fails, once it runs. */
   fails?: string
-  /** Of the run. Hermes has none. */
+  /** Until when it runs. Hermes' tools take no time. */
+  takes?: Promise<unknown>
+  /** By which it is stopped. */
   signal?: AbortSignal
 }
 
@@ -52,6 +54,8 @@ export interface Settings {
   spoil?: (folder: string) => void
   /** What another plugin makes of every input, before this one. */
   rewrites?: Record<string, unknown>
+  /** How long Hermes waits for a tool call; 420 unless it is said. */
+  callSeconds?: number
   /** What else the host's settings have. */
   more?: Record<string, unknown>
 }
@@ -68,9 +72,13 @@ function install(t: Test, name: string, { spoil }: Settings): string {
 // -- Hermes ------------------------------------------------------------------------------------------------------------
 
 export const startHermes: StartHost = async (t, settings = {}) => {
-  const { url, keyFile, seconds, rewrites, env = {}, more = {} } = settings
+  const { url, keyFile, seconds, callSeconds, rewrites, env = {}, more = {} } = settings
   const entries = { holdpoint: { settings: { url, key_file: keyFile, ...more } } }
-  const config = { plugins: { enabled: ['holdpoint'], entries, hook_callback_timeout: seconds }, rewrites }
+  const config = {
+    plugins: { enabled: ['holdpoint'], entries, hook_callback_timeout: seconds },
+    timeouts: { tools: { sequential_call: callSeconds, concurrent_batch: callSeconds } },
+    rewrites,
+  }
   const script = join(root, 'test/integrations/hermes_host.py')
   const child = spawn('python3', [script, install(t, 'hermes', settings), JSON.stringify(config)], {
     env: { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1', ...env },
@@ -95,13 +103,14 @@ export const startHermes: StartHost = async (t, settings = {}) => {
   let count = 0
   return {
     logged: () => said,
-    call({ tool = 'terminal', input = {}, session = 'session-1', callId, fails } = {}) {
+    call({ tool = 'terminal', input = {}, session = 'session-1', callId, fails, signal } = {}) {
       const number = count++
       const ids = { session_id: session, task_id: session, tool_call_id: callId ?? `call_${number}` }
       return new Promise((resolve, reject) => {
         waiting.set(number, resolve)
         void ended.then(() => reject(new Error(`the host ended: ${said}`)))
         child.stdin.write(`${JSON.stringify({ number, tool, args: input, fails, ...ids })}\n`)
+        signal?.addEventListener('abort', () => child.stdin.write(`${JSON.stringify({ stop: number })}\n`))
       })
     },
   }
@@ -179,19 +188,23 @@ export const startOpenClaw: StartHost = async (t, settings = {}) => {
   let count = 0
   return {
     logged: () => log.join('\n'),
-    async call({ tool = 'exec', input = {}, session = 'agent:main:1', callId, fails, signal } = {}) {
+    async call({ tool = 'exec', input = {}, session = 'agent:main:1', callId, fails, takes, signal } = {}) {
       const toolCallId = callId ?? `call_${count++}`
       const event = { toolName: tool, params: input, runId: 'run-1', toolCallId }
       const context = { agentId: 'main', sessionKey: session, sessionId: 'uuid', runId: 'run-1', abortSignal: signal }
       const { block, blockReason, params } = await decide(event, context)
-      if (block === true) return { ran: null, said: blockReason ?? 'Tool call blocked by plugin hook' }
+      const told = async (params: Record<string, unknown>, how: { result?: unknown; error?: string }) => {
+        const telling = after.map(({ handler }) => handler({ ...event, params, ...how }, context))
+        for (const one of await Promise.allSettled(telling)) if (one.status === 'rejected') log.push(String(one.reason))
+      }
+      if (block === true) {
+        const said = blockReason ?? 'Tool call blocked by plugin hook'
+        await told(input, { result: { content: [{ type: 'text', text: said }], details: { status: 'blocked' } } })
+        return { ran: null, said }
+      }
       const ran = { ...input, ...params }
-      const how = fails === undefined ? { result: { content: [] } } : { error: fails }
-      await Promise.all(
-        after.map(({ handler }) =>
-          handler({ ...event, params: ran, ...how }, context).catch((error: unknown) => log.push(String(error))),
-        ),
-      )
+      await takes
+      await told(ran, fails === undefined ? { result: { content: [] } } : { error: fails })
       return { ran, said: '' }
     },
   }

@@ -1,6 +1,6 @@
 // What a host is told when the service is away, refuses the key or talks nonsense: never anything that reads as a yes.
 import t from 'tap'
-import { play, sendJson } from '../client/played-server.js'
+import { type Play, play, sendJson } from '../client/played-server.js'
 import { giveKeys } from '../support.js'
 import { connect, eras, patient, serve } from './hosts.js'
 
@@ -86,10 +86,31 @@ t.test('whatever a service answers that is none of ours, nothing of it is a yes'
     }
     t.match((await call('permission_prompt', prompt)).said, { behavior: 'deny' }, name)
   }
-  for (const status of [204, 301, 404, 500, 503]) {
-    const { url } = await play(t, (_request, response) => void response.writeHead(status, { location: '/x' }).end())
-    const { call } = await connect(t, { kind: { over: 'stdio', era: '2025' }, url, pace: away })
-    for (const [tool, given] of calls) t.not((await call(tool, given)).said.may_act, true, `${tool}, ${status}`)
-    t.match((await call('permission_prompt', prompt)).said, { behavior: 'deny' }, String(status))
+  const plays: Record<string, Play> = {
+    'an empty 200': (_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(),
+    garbage: (_, response) => response.end('<h1>approved</h1>'),
+    silence: () => {},
+    'the end in the middle': (request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 5000 })
+      response.write(JSON.stringify({ ...yes, ...hook({ permissionDecision: 'allow' }) }), () =>
+        request.socket.destroy(),
+      )
+    },
   }
+  for (const status of [204, 301, 307, 404, 500, 503]) {
+    plays[status] = (_, response) => void response.writeHead(status, { location: '/x' }).end()
+  }
+  await Promise.all(
+    Object.entries(plays).map(async ([name, playing]) => {
+      const { url } = await play(t, playing)
+      const pace = { ...away, promptMs: 500 }
+      const { call } = await connect(t, { kind: { over: 'stdio', era: '2025' }, url, pace })
+      // The others say after half a minute that nobody answers.
+      for (const [tool, given] of name === 'silence' ? [] : calls) {
+        const { said } = await call(tool, { ...given, ...('id' in given ? { id } : {}) })
+        t.not(said.may_act, true, `${tool}, ${name}`)
+      }
+      t.match((await call('permission_prompt', prompt)).said, { behavior: 'deny' }, name)
+    }),
+  )
 })

@@ -2,7 +2,7 @@
 // yes, for exactly the input that was approved.
 import t from 'tap'
 import { until } from '../support.js'
-import { connect, type Host, kinds, pace, serve, type Serving } from './hosts.js'
+import { connect, type Host, kinds, pace, patient, serve, type Serving } from './hosts.js'
 
 /** Long enough for what is answered at once, also on a machine that is busy. */
 const short = { ...pace, holdMs: 1500, promptMs: 20_000 }
@@ -63,6 +63,19 @@ for (const kind of kinds) {
       message: /nobody has answered yet/i,
     })
     t.equal((await serving.call('GET', '/audit')).body.count, 2, 'the third is a request of its own')
+  })
+
+  t.test(`what nobody answers in time is denied, and asked anew when it comes again ${name}`, async (t) => {
+    const long = { ...patient, holdMs: 600_000, promptMs: 600_000 }
+    const serving = await serve(t, { mcpPace: long, rules: 'rules: [{ action: "tool:*", timeout: 30 }]' })
+    const host = await connect(t, { kind, url: serving.url, pace: long })
+    const asking = ask(host, prompt)
+    await until(() => serving.service.countListeners().one === 1)
+    await serving.clock.advance(30_000)
+    t.match(await asking, { behavior: 'deny', message: /expired/ })
+    const again = ask(host, prompt)
+    await decide(serving, 'approve')
+    t.match(await again, { behavior: 'allow' })
   })
 
   t.test(`what is wrong with the call is a denial, and no error ${name}`, async (t) => {

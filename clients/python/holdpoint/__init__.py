@@ -619,7 +619,7 @@ class _Aborted(BaseException):
     """The run was called off from another thread."""
 
 
-class _Token:
+class Token:
     """By which a blocking run is called off: at once while it waits, else before its next step."""
 
     def __init__(self) -> None:
@@ -795,7 +795,7 @@ class _Http:
         headers: _Headers = {},
         *,
         seconds: float | None = None,
-        token: _Token | None = None,
+        token: Token | None = None,
     ) -> _Answer:
         seconds = _call_seconds if seconds is None else seconds
         connection = self.connect(seconds)
@@ -861,7 +861,7 @@ def _seconds(*given: object) -> float | None:
 class _Run:
     """One request on its way: what is known of it, for whoever has to clean up."""
 
-    def __init__(self, ask: Ask, token: _Token) -> None:
+    def __init__(self, ask: Ask, token: Token) -> None:
         self.ask = ask
         self.token = token
         # Kept over retries: a repeated submission is the same, and so is a repeated claim.
@@ -952,16 +952,16 @@ class Holdpoint:
 
     def request(self, ask: Ask) -> Held:
         """Asks, and does not wait: for a run that outlives the process. Repeat it with the same `idempotency_key`."""
-        run = _Run(ask, _Token())
+        run = _Run(ask, Token())
         self._submit(run)
         assert run.held is not None
         return run.held
 
     def wait(self, held: Held | str) -> Record:
         """Waits for the approval. Everything else that ends a request is raised."""
-        return self._wait(held, _Token())
+        return self._wait(held, Token())
 
-    def _wait(self, held: Held | str, token: _Token) -> Record:
+    def _wait(self, held: Held | str, token: Token) -> Record:
         if isinstance(held, str):
             return self._await(_checked(held), "", token, self._end_of(_usual_seconds))
         record = self._await(_checked(held.id), held.ask.action, token, self._end_of(held.timeout_seconds))
@@ -980,11 +980,13 @@ class Holdpoint:
         """Withdraws a request: the agent changed its mind."""
         return self._decide(id, "cancel", "cancelled", cancelled_by=by, reason=reason)
 
-    def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
+    def call(
+        self, method: str, path: str, body: Details | None = None, *, seconds: float = 30, token: Token | None = None
+    ) -> Details:
         """Any request, once: what no verb is there for. No answer in `seconds`, and one from 300 on, is raised."""
         text = None if body is None else _members(body)
         try:
-            answer = self._wire.call(method, path, text, seconds=_duration(seconds, "seconds"))
+            answer = self._wire.call(method, path, text, seconds=_duration(seconds, "seconds"), token=token)
         except _Fault as fault:
             raise self._away(fault, "", None) from fault
         if answer.status >= 300:
@@ -1036,7 +1038,7 @@ class Holdpoint:
 
         With `after`, those behind this number; `filters` are those of `GET /events`.
         """
-        return self._follow(id, after, filters, _Token())
+        return self._follow(id, after, filters, Token())
 
     # -- how an agent's run goes
 
@@ -1107,7 +1109,7 @@ class Holdpoint:
         if run.held.status != "pending":
             run.record = _approved(body, ask.action)  # type: ignore[arg-type]
 
-    def _await(self, id: str, action: str, token: _Token, until: float) -> Record:
+    def _await(self, id: str, action: str, token: Token, until: float) -> Record:
         began, tries = 0.0, 0
 
         def look() -> _Answer:
@@ -1168,7 +1170,7 @@ class Holdpoint:
 
     def _withdraw(self, run: _Run, seconds: float = _cleanup_seconds) -> None:
         """Leaves nothing behind on the service that waits for somebody, as far as it can be reached."""
-        token, until = _Token(), time.monotonic() + seconds
+        token, until = Token(), time.monotonic() + seconds
 
         def send(path: str, body: Details, key: str | None = None) -> _Answer:
             headers = {} if key is None else {"Idempotency-Key": key}
@@ -1209,7 +1211,7 @@ class Holdpoint:
             return self._wire.call("POST", f"/confirm/{id}/report", _members(body), {"Idempotency-Key": key})
 
         def insist(seconds: float) -> None:
-            self._persist(send, time.monotonic() + seconds, _Token(), action=action, id=id)
+            self._persist(send, time.monotonic() + seconds, Token(), action=action, id=id)
 
         def insist_on() -> None:
             try:
@@ -1233,7 +1235,7 @@ class Holdpoint:
     # -- calls
 
     def _persist(
-        self, send: Callable[[], _Answer], until: float, token: _Token, *, action: str = "", id: str | None = None
+        self, send: Callable[[], _Answer], until: float, token: Token, *, action: str = "", id: str | None = None
     ) -> _Answer:
         """An answer below 300. Network faults, 5xx and 429 are retried until then; what else is refused is raised."""
         tries = 0
@@ -1280,7 +1282,7 @@ class Holdpoint:
     def _ask(self, method: str, path: str, body: Details | None = None, *, id: str | None = None) -> Details:
         text = None if body is None else _members(body)
         until = self._end_of(_verb_seconds)
-        return self._persist(lambda: self._wire.call(method, path, text), until, _Token(), id=id).body
+        return self._persist(lambda: self._wire.call(method, path, text), until, Token(), id=id).body
 
     def _pages(self, path: str, name: str, filters: Mapping[str, str | None]) -> Iterator[Record]:
         given = {key: value for key, value in filters.items() if value is not None}
@@ -1308,7 +1310,7 @@ class Holdpoint:
             return answer
 
         try:
-            return self._persist(send, self._end_of(_verb_seconds), _Token(), id=id).body  # type: ignore[return-value]
+            return self._persist(send, self._end_of(_verb_seconds), Token(), id=id).body  # type: ignore[return-value]
         except Refused as error:
             # The first attempt may have stood although its answer was lost: what stands now is the answer.
             if lost and error.code in ("already_resolved", "already_voted"):
@@ -1318,7 +1320,7 @@ class Holdpoint:
             raise
 
     def _follow(
-        self, id: str | None, after: int | None, filters: Mapping[str, str], token: _Token
+        self, id: str | None, after: int | None, filters: Mapping[str, str], token: Token
     ) -> Generator[Event, None, None]:
         if not isinstance(self._wire, _Http):
             raise Refused("A fake has no events to follow", code="no_such_route", status=404)
@@ -1492,7 +1494,7 @@ class Approval:
             raise RuntimeError("an approval is good for one act: make another")
         # A copy of its own, which nobody else can change until the claim.
         # Of these classes and no other, which could answer otherwise each time.
-        self._run = run = _Run(_as(Ask, self._ask), _Token())
+        self._run = run = _Run(_as(Ask, self._ask), Token())
         if self._held is not None:
             self._held = _as(Held, self._held, ask=run.ask, id=_checked(self._held.id))
         return run
@@ -1647,7 +1649,7 @@ class AsyncHoldpoint:
 
     async def wait(self, held: Held | str) -> Record:
         """Waits for the approval. Everything else that ends a request is raised."""
-        token = _Token()
+        token = Token()
         return await _in_thread(lambda: self._client._wait(held, token), abort=token.abort)
 
     async def act(self, held: Held, fn: Callable[[Details], Awaitable[R]]) -> R:
@@ -1663,7 +1665,10 @@ class AsyncHoldpoint:
 
     async def call(self, method: str, path: str, body: Details | None = None, *, seconds: float = 30) -> Details:
         """Any request, once: what no verb is there for."""
-        return await _in_thread(lambda: self._client.call(method, path, body, seconds=seconds))
+        token = Token()
+        return await _in_thread(
+            lambda: self._client.call(method, path, body, seconds=seconds, token=token), abort=token.abort
+        )
 
     async def pending(self, *, action: str | None = None, session_key: str | None = None) -> list[Record]:
         """All that wait for an answer, the next deadline first."""
@@ -1697,7 +1702,7 @@ class AsyncHoldpoint:
 
     async def follow(self, id: str | None = None, *, after: int | None = None, **filters: str) -> AsyncIterator[Event]:
         """The events of one request until its end, or all as they happen; goes on where it broke off."""
-        token = _Token()
+        token = Token()
         events = self._client._follow(id, after, filters, token)
         try:
             while (event := await _in_thread(lambda: next(events, None), abort=token.abort)) is not None:
@@ -1747,7 +1752,7 @@ class _FakeService:
         headers: _Headers = {},
         *,
         seconds: float | None = None,
-        token: _Token | None = None,
+        token: Token | None = None,
     ) -> _Answer:
         parts = urlsplit(path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -1853,7 +1858,7 @@ class _FakeService:
         record.update(status=status, resolved_by=by, resolved_at=time.time(), reason=reason, execution=execution)
         self._changed.notify_all()
 
-    def _wait(self, record: Details, seconds: float, token: _Token | None) -> None:
+    def _wait(self, record: Details, seconds: float, token: Token | None) -> None:
         until = time.monotonic() + seconds
         while record["status"] == "pending" and time.monotonic() < until:
             if time.time() >= record["expires_at"]:
