@@ -159,7 +159,10 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
     if (found === undefined) return { answer: unknown(id) }
     const at = clock.now()
     const signature = { actor: caller.actor, at, via } as const
-    const live = people.keys().filter(({ person, revokedAt }) => person === found.person && revokedAt === null)
+    // A person may have been given the same name, and is none of the provisioner's.
+    const live = people
+      .keys()
+      .filter(({ person, role, revokedAt }) => person === found.person && role === 'agent' && revokedAt === null)
     const changes = [...live.map((key) => revoke(key, signature)), ...(await withdraw(found.person, signature))]
     const [first, ...events] = changes.flatMap((change) => change.events)
     if (first === undefined) return { answer: { ended: 0 } }

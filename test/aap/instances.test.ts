@@ -222,6 +222,15 @@ t.test('keys that were made or rotated for an instance end with it', async (t) =
   for (const as of [rotated, more, credentialOf(built, made)]) t.equal((await propose(as)).status, 401)
 })
 
+t.test('a person who was given the name of an instance keeps their key when it is deleted', async (t) => {
+  const built = await provider(t)
+  const { id } = (await provision(built.platform, { instance_name: 'carol' })).body.instance
+  const { key } = (await built.root('POST', '/keys', { name: 'carol', role: 'operator' })).body
+  t.equal((await remove(built.platform, id)).status, 204)
+  t.equal((await withKey(built.call, key)('GET', '/audit')).status, 200)
+  t.equal((await readInstance(built.platform, id)).status, 404)
+})
+
 t.test('an instance whose key was revoked elsewhere is as good as deleted', async (t) => {
   const built = await provider(t)
   const key = newKey()
