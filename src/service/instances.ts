@@ -11,8 +11,9 @@ import { textOf } from '../core/actor.js'
 import { canonical } from '../core/canonical.js'
 import { resolve } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
+import type { Confirmation } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import type { Change, Write } from '../store/store.js'
+import type { Change, Cursor, Page, Write } from '../store/store.js'
 import { keyReused } from './idempotency.js'
 import type { People } from './people.js'
 import { authorityOf, type Desk, type Proposal, replaceInTime, settle } from './settle.js'
@@ -180,12 +181,17 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
 
   async function withdraw(requester: string, { actor: by, at }: audit.Signature): Promise<Change[]> {
     const wanted = { statuses: ['pending' as const], requester }
-    const { items } = await store.confirmations.list(wanted, 'deadline', batch, null, at)
-    return items.flatMap((pending) => {
+    const end = (pending: Confirmation): Change[] => {
       const record = resolve(pending, 'cancelled', { by, at, via, reason: 'its instance was deleted' }, approvalMs)
       // It is over by itself.
       return isRefusal(record) ? [] : [replaceInTime(pending, record, audit.cancelled(record, at), at)]
-    })
+    }
+    for (let after: Cursor | null = null; ;) {
+      const { items, next }: Page<Confirmation> = await store.confirmations.list(wanted, 'newest', batch, after, at)
+      const changes = items.flatMap(end)
+      if (changes.length > 0 || next === null) return changes
+      after = next
+    }
   }
 
   return { provision, get, update, remove }

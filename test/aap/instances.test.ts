@@ -6,6 +6,7 @@ import t from 'tap'
 import { hashSecret } from '../../src/access/key.js'
 import { carryOut } from '../../src/cli/dispatch.js'
 import { readInvocation } from '../../src/invocation.js'
+import type { Cursor, Store } from '../../src/store/store.js'
 import { type Answer, build, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
 import {
   approve,
@@ -188,6 +189,22 @@ t.test('what is asked for while it is deleted is withdrawn, too', async (t) => {
   interfere(async () => (late = (await propose(as)).body.id))
   t.equal((await remove(built.platform, made.body.instance.id)).status, 204)
   t.equal((await record(built, late!)).status, 'cancelled')
+})
+
+t.test('what is pending is withdrawn however many others wait before it', async (t) => {
+  const start: Cursor = [Infinity, Infinity]
+  const wrapStore = (store: Store): Store => {
+    const list: Store['confirmations']['list'] = async (filter, order, limit, after, ...rest) =>
+      after === null && filter.statuses?.length === 1
+        ? { items: [], next: start }
+        : store.confirmations.list(filter, order, limit, after, ...rest)
+    return { ...store, confirmations: { ...store.confirmations, list } }
+  }
+  const built = await provider(t, { wrapStore })
+  const made = await provision(built.platform)
+  const { id } = (await propose(credentialOf(built, made))).body
+  t.equal((await remove(built.platform, made.body.instance.id)).status, 204)
+  t.equal((await record(built, id)).status, 'cancelled')
 })
 
 t.test('a decision that comes in between stands, and the instance is deleted all the same', async (t) => {
