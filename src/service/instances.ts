@@ -54,7 +54,7 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
       }
       const now = clock.now()
       const id = newId()
-      const own = uniqueName(name, id)
+      const own = await uniqueName(name, id, now)
       const asked = { name: own, role: 'agent' as const, expiresInMs: null }
       const prepared = await people.prepareKey(asked, { actor: caller.actor, via }, now, derive(secret, key, id))
       if (!('made' in prepared)) return prepared
@@ -92,11 +92,16 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
     return refuse('credential_lost', sentence)
   }
 
-  function uniqueName(asked: string | null, id: string): string {
-    if (asked !== null && people.isFree(asked)) return asked
+  async function uniqueName(asked: string | null, id: string, now: number): Promise<string> {
+    if (asked !== null && people.isFree(asked) && !(await hasAsked(asked, now))) return asked
     const chance = id.replaceAll('-', '').slice(-12)
     // A name has 100 characters at most.
     return `${[...(asked ?? 'instance')].slice(0, 87).join('')}-${chance}`
+  }
+
+  /** While the service is open anybody asks under any name, and what they asked for is whose name it is. */
+  async function hasAsked(requester: string, now: number): Promise<boolean> {
+    return (await store.confirmations.list({ requester }, 'newest', 1, null, now)).items.length > 0
   }
 
   async function get(id: string, caller: KeyHolder): Promise<Instance | Refusal> {

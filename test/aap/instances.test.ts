@@ -7,7 +7,7 @@ import { hashSecret } from '../../src/access/key.js'
 import { carryOut } from '../../src/cli/dispatch.js'
 import { readInvocation } from '../../src/invocation.js'
 import type { Cursor, Store } from '../../src/store/store.js'
-import { type Answer, build, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
+import { type Answer, build, giveKeys, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
 import {
   approve,
   changesNothing,
@@ -60,6 +60,15 @@ t.test('an instance never gets the name of somebody who is there, or one that lo
     const { name } = (await provision(built.platform, { instance_name: long })).body.instance
     t.ok([...name].length === 100 && name.isWellFormed(), name)
   }
+})
+
+t.test('an instance does not get what somebody asked for under its name while the service was open', async (t) => {
+  const built = await build(t)
+  const { id } = (await built.submit({ requester: 'codex' })).body
+  const { platform } = await giveKeys(built, { platform: 'provisioner' })
+  const { instance, credential } = (await provision(platform, { instance_name: 'codex' })).body
+  t.match(instance.name, /^codex-/)
+  t.equal((await withKey(built.call, credential.token)('GET', `/confirm/${id}`)).status, 404)
 })
 
 t.test('the same again answers the same credential, of which only the hash is kept', async (t) => {
