@@ -64,6 +64,7 @@ import { guardServer, refuseSocket, serverOptions } from './routes/socket.js'
 import { streamRoutes } from './routes/stream.js'
 import { readUsual } from './routes/usual.js'
 import { callbackView } from './routes/view.js'
+import { normalTarget } from './routes/target.js'
 import { whitelistRoutes } from './routes/whitelist.js'
 import { createService, type LoadedRules, type Service } from './service/service.js'
 import { type Store, StoreUnavailable } from './store/store.js'
@@ -233,6 +234,7 @@ export async function buildApp(config: Config, deps: Deps): Promise<Holdpoint> {
     return503OnClosing: false,
     // Of a session key, once it is decoded.
     routerOptions: { maxParamLength: 1000 },
+    rewriteUrl: ({ url = '' }) => normalTarget(url),
     genReqId: nameRequests(createIds()),
     schemaController: withoutCompilers,
     frameworkErrors: handleError,

@@ -47,5 +47,5 @@ export function paramIn(sentence: string): string | null {
 
 /** Whether the path is one of the protocol's. */
 export function isAapPath(path: string): boolean {
-  return path.startsWith('/aap/')
+  return /^\/aap(?:[/?]|$)/.test(path)
 }

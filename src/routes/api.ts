@@ -19,7 +19,7 @@ import type { Tag } from './openapi.js'
 import { LargeBody } from './large-body.js'
 import { noBody, noQuery } from './requests.js'
 import type { ResponseHeader } from './response-headers.js'
-import { hasTooManyHeaders, tooManyHeaders } from './socket.js'
+import { problemWithHeaders } from './socket.js'
 
 interface ZodTypes extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
@@ -69,9 +69,10 @@ export function beginAnswers(app: Api): void {
     void reply.header('cache-control', 'no-store')
     void reply.header('x-content-type-options', 'nosniff')
     if (isAapPath(request.url)) void reply.header('x-request-id', request.id)
-    if (hasTooManyHeaders(request.raw)) {
+    const problem = problemWithHeaders(request.raw)
+    if (problem !== null) {
       void reply.header('connection', 'close')
-      return done(tooManyHeaders())
+      return done(problem)
     }
     if (isReading(request.raw) && request.raw.headers['transfer-encoding'] !== undefined) {
       void reply.header('connection', 'close')

@@ -444,18 +444,17 @@ export function isHookPath(url: string): boolean {
 }
 
 /** A call of a hook, which is a POST. */
-export function isHookCall({ method, url = '' }: { method?: string | undefined; url?: string | undefined }): boolean {
+export function isHookCall({ method, url }: FastifyRequest): boolean {
   return method === 'POST' && isHookPath(url)
 }
 
-export function denialOf({ code, message }: Problem): string {
-  return `${stringifyInert(denyBecause(code, message))}\n`
-}
-
-function sendDenial(reply: FastifyReply, problem: Problem): FastifyReply {
+function sendDenial(reply: FastifyReply, { code, message }: Problem): FastifyReply {
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   for (const name of responseHeaderNames) void reply.removeHeader(name)
-  return reply.code(200).type('application/json; charset=utf-8').send(denialOf(problem))
+  return reply
+    .code(200)
+    .type('application/json; charset=utf-8')
+    .send(`${stringifyInert(denyBecause(code, message))}\n`)
 }
 
 /** A result among many: the answer it would have been alone. */

@@ -1,11 +1,11 @@
-// What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, expectations, and connections
-// for which there is no room.
+// What is refused on the socket, before any route is asked: bytes that are no request, CONNECT, and connections for which there
+// is no room. And what Node would refuse on its own: expectations and too many headers.
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
 import { messagePage } from '../web/message.js'
-import { denialOf, isHookCall, Problem, problemBody, type ProblemCode, problems } from './errors.js'
+import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
 /** A request that is still not complete by then is given up. */
 const requestTimeoutMs = 30_000
@@ -23,12 +23,19 @@ export const serverOptions = {
 const maxHeaders = 100
 
 /** What has more came without some of them, which may be those that decide. */
-export function hasTooManyHeaders({ rawHeaders }: IncomingMessage): boolean {
+function hasTooManyHeaders({ rawHeaders }: IncomingMessage): boolean {
   return rawHeaders.length > 2 * maxHeaders
 }
 
-export function tooManyHeaders(): Problem {
-  return new Problem('headers_too_large', `The request has more than ${maxHeaders} headers; send fewer.`)
+/** What is wrong with the headers of a request, for which Node would refuse it or cut them off; null: nothing. */
+export function problemWithHeaders(request: IncomingMessage): Problem | null {
+  if (hasTooManyHeaders(request)) {
+    return new Problem('headers_too_large', `The request has more than ${maxHeaders} headers; send fewer.`)
+  }
+  const { expect } = request.headers
+  // As Node tells them apart: it has answered this one by itself.
+  if (expect === undefined || /(?:^|\W)100-continue(?:$|\W)/i.test(expect)) return null
+  return new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
 }
 
 /** How long a refused client may go on sending, and take to read why. */
@@ -38,11 +45,7 @@ export const lingerMs = 1000
 export function guardServer(server: Server): void {
   // Beyond this Node drops them without a word. One more than may be tells what has too many.
   server.maxHeadersCount = maxHeaders + 1
-  server.on('checkExpectation', (request, response) => {
-    const problem = new Problem('expectation_failed', "The only expectation that can be met is 'Expect: 100-continue'.")
-    const { status, headers, body } = isHookCall(request) ? renderDenial(problem) : render(problem)
-    response.writeHead(status, headers).end(body)
-  })
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('connect', (_request, socket) => {
     refuse(socket, new Problem('method_not_allowed', 'This is not a proxy; it does not take CONNECT.'))
   })
@@ -112,11 +115,6 @@ function render(problem: Problem): Rendered {
   const { retry_after_seconds: seconds } = problem.extra
   const retry: Record<string, string> = typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {}
   return renderAs(problem.code, { 'Content-Type': 'application/problem+json', ...retry }, body)
-}
-
-function renderDenial(problem: Problem) {
-  const body = denialOf(problem)
-  return { ...renderAs(problem.code, { 'Content-Type': 'application/json' }, body), status: 200 }
 }
 
 function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {

@@ -11,8 +11,9 @@ import { textOf } from '../core/actor.js'
 import { canonical } from '../core/canonical.js'
 import { resolve } from '../core/confirmation.js'
 import { sha256 } from '../core/digest.js'
+import type { Confirmation } from '../core/model.js'
 import { isRefusal, type Refusal, refuse } from '../core/refusal.js'
-import type { Change, Write } from '../store/store.js'
+import type { Change, Cursor, Page, Write } from '../store/store.js'
 import { keyReused } from './idempotency.js'
 import type { People } from './people.js'
 import { authorityOf, type Desk, type Proposal, replaceInTime, settle } from './settle.js'
@@ -53,7 +54,7 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
       }
       const now = clock.now()
       const id = newId()
-      const own = uniqueName(name, id)
+      const own = await uniqueName(name, id, now)
       const asked = { name: own, role: 'agent' as const, expiresInMs: null }
       const prepared = await people.prepareKey(asked, { actor: caller.actor, via }, now, derive(secret, key, id))
       if (!('made' in prepared)) return prepared
@@ -91,11 +92,16 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
     return refuse('credential_lost', sentence)
   }
 
-  function uniqueName(asked: string | null, id: string): string {
-    if (asked !== null && people.isFree(asked)) return asked
+  async function uniqueName(asked: string | null, id: string, now: number): Promise<string> {
+    if (asked !== null && people.isFree(asked) && !(await hasAsked(asked, now))) return asked
     const chance = id.replaceAll('-', '').slice(-12)
     // A name has 100 characters at most.
     return `${[...(asked ?? 'instance')].slice(0, 87).join('')}-${chance}`
+  }
+
+  /** While the service is open anybody asks under any name, and what they asked for is whose name it is. */
+  async function hasAsked(requester: string, now: number): Promise<boolean> {
+    return (await store.confirmations.list({ requester }, 'newest', 1, null, now)).items.length > 0
   }
 
   async function get(id: string, caller: KeyHolder): Promise<Instance | Refusal> {
@@ -159,7 +165,10 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
     if (found === undefined) return { answer: unknown(id) }
     const at = clock.now()
     const signature = { actor: caller.actor, at, via } as const
-    const live = people.keys().filter(({ person, revokedAt }) => person === found.person && revokedAt === null)
+    // A person may have been given the same name, and is none of the provisioner's.
+    const live = people
+      .keys()
+      .filter(({ person, role, revokedAt }) => person === found.person && role === 'agent' && revokedAt === null)
     const changes = [...live.map((key) => revoke(key, signature)), ...(await withdraw(found.person, signature))]
     const [first, ...events] = changes.flatMap((change) => change.events)
     if (first === undefined) return { answer: { ended: 0 } }
@@ -177,12 +186,17 @@ export function createInstances(desk: Desk, clock: Clock, newId: () => string, p
 
   async function withdraw(requester: string, { actor: by, at }: audit.Signature): Promise<Change[]> {
     const wanted = { statuses: ['pending' as const], requester }
-    const { items } = await store.confirmations.list(wanted, 'deadline', batch, null, at)
-    return items.flatMap((pending) => {
+    const end = (pending: Confirmation): Change[] => {
       const record = resolve(pending, 'cancelled', { by, at, via, reason: 'its instance was deleted' }, approvalMs)
       // It is over by itself.
       return isRefusal(record) ? [] : [replaceInTime(pending, record, audit.cancelled(record, at), at)]
-    })
+    }
+    for (let after: Cursor | null = null; ;) {
+      const { items, next }: Page<Confirmation> = await store.confirmations.list(wanted, 'newest', batch, after, at)
+      const changes = items.flatMap(end)
+      if (changes.length > 0 || next === null) return changes
+      after = next
+    }
   }
 
   return { provision, get, update, remove }

@@ -198,6 +198,9 @@ t.test('every answer under the path has an X-Request-ID and the error shape, wha
     [415, 'unsupported_media_type', await bot('POST', `${base}/requests`, '{}', { 'content-type': 'text/plain' })],
     [404, 'not_found', await bot('GET', `${base}/requests/${'x'.repeat(2000)}`)],
     [400, 'invalid_request', await bot('GET', `${base}/requests/%E0%A4%A`)],
+    [404, 'not_found', await bot('GET', '/%61ap/v1/requests/x')],
+    [404, 'no_such_route', await bot('GET', '/aap')],
+    [417, 'expectation_failed', await bot('GET', `${base}/requests/x`, undefined, { expect: 'more' })],
   ]
   for (const [status, code, answer] of answers) {
     t.equal(answer.status, status, code)

@@ -6,7 +6,8 @@ import t from 'tap'
 import { hashSecret } from '../../src/access/key.js'
 import { carryOut } from '../../src/cli/dispatch.js'
 import { readInvocation } from '../../src/invocation.js'
-import { type Answer, build, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
+import type { Cursor, Store } from '../../src/store/store.js'
+import { type Answer, build, giveKeys, interleaving, manualClock, temporaryFolder, withKey } from '../support.js'
 import {
   approve,
   changesNothing,
@@ -59,6 +60,15 @@ t.test('an instance never gets the name of somebody who is there, or one that lo
     const { name } = (await provision(built.platform, { instance_name: long })).body.instance
     t.ok([...name].length === 100 && name.isWellFormed(), name)
   }
+})
+
+t.test('an instance does not get what somebody asked for under its name while the service was open', async (t) => {
+  const built = await build(t)
+  const { id } = (await built.submit({ requester: 'codex' })).body
+  const { platform } = await giveKeys(built, { platform: 'provisioner' })
+  const { instance, credential } = (await provision(platform, { instance_name: 'codex' })).body
+  t.match(instance.name, /^codex-/)
+  t.equal((await withKey(built.call, credential.token)('GET', `/confirm/${id}`)).status, 404)
 })
 
 t.test('the same again answers the same credential, of which only the hash is kept', async (t) => {
@@ -190,6 +200,22 @@ t.test('what is asked for while it is deleted is withdrawn, too', async (t) => {
   t.equal((await record(built, late!)).status, 'cancelled')
 })
 
+t.test('what is pending is withdrawn however many others wait before it', async (t) => {
+  const start: Cursor = [Infinity, Infinity]
+  const wrapStore = (store: Store): Store => {
+    const list: Store['confirmations']['list'] = async (filter, order, limit, after, ...rest) =>
+      after === null && filter.statuses?.length === 1
+        ? { items: [], next: start }
+        : store.confirmations.list(filter, order, limit, after, ...rest)
+    return { ...store, confirmations: { ...store.confirmations, list } }
+  }
+  const built = await provider(t, { wrapStore })
+  const made = await provision(built.platform)
+  const { id } = (await propose(credentialOf(built, made))).body
+  t.equal((await remove(built.platform, made.body.instance.id)).status, 204)
+  t.equal((await record(built, id)).status, 'cancelled')
+})
+
 t.test('a decision that comes in between stands, and the instance is deleted all the same', async (t) => {
   const { wrapStore, interfere } = interleaving()
   const built = await provider(t, { wrapStore })
@@ -220,6 +246,15 @@ t.test('keys that were made or rotated for an instance end with it', async (t) =
   for (const as of [rotated, more]) t.equal((await propose(as)).status, 201)
   await remove(built.platform, made.body.instance.id)
   for (const as of [rotated, more, credentialOf(built, made)]) t.equal((await propose(as)).status, 401)
+})
+
+t.test('a person who was given the name of an instance keeps their key when it is deleted', async (t) => {
+  const built = await provider(t)
+  const { id } = (await provision(built.platform, { instance_name: 'carol' })).body.instance
+  const { key } = (await built.root('POST', '/keys', { name: 'carol', role: 'operator' })).body
+  t.equal((await remove(built.platform, id)).status, 204)
+  t.equal((await withKey(built.call, key)('GET', '/audit')).status, 200)
+  t.equal((await readInstance(built.platform, id)).status, 404)
 })
 
 t.test('an instance whose key was revoked elsewhere is as good as deleted', async (t) => {

@@ -467,6 +467,11 @@ t.test('a body that is none, or says something that cannot be, is denied and ask
     t.match(decisionOf(await built.call('POST', `${path}?timeout=${timeout}`, bash())), /\(invalid_request\)/, timeout)
   }
   t.match(decisionOf(await built.call('POST', `${path}?wait=1`, bash())), /\(unknown_parameter\)/)
+  t.match(
+    decisionOf(await built.call('POST', '/%68ooks/claude-code', '{')),
+    /\(not_json\)/,
+    'however the path is written',
+  )
   t.same(await requests(built), [])
 })
 

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parse as parseYaml } from 'yaml'
 import { isHookPath } from '../../src/routes/errors.js'
+import { normalTarget } from '../../src/routes/target.js'
 import { build, type Built, giveKeys } from '../support.js'
 
 const ambiguous: [what: string, body: string, error: RegExp][] = [
@@ -290,6 +291,20 @@ t.test('how a window stands that several share is told to none of them', async (
     t.equal(headers['ratelimit-policy'], '"action";q=2;w=3600')
     if (status === 429) t.match(body, { remaining: 0, window_seconds: 3600 })
   }
+})
+
+t.test('a path is looked at as the router reads it, and what is malformed is made no better', async (t) => {
+  for (const [target, normal] of [
+    ['/aap/v1/requests?wait=1s', '/aap/v1/requests?wait=1s'],
+    ['http://127.0.0.1:6001/aap/v1', '/aap/v1'],
+    ['HTTPS://a@b/', '/'],
+    ['/%61%41%7a%5A%30%2d%2E%5f%7e', '/aAzZ0-._~'],
+    ['/%2f%2561%20%40%5B%60%7B%c3%a9?a=%26', '/%2f%2561%20%40%5B%60%7B%c3%a9?a=%26'],
+    ['/%4%31', '/%4%31'],
+    ['/%%34%31', '/%%34%31'],
+    ['*', '*'],
+  ] as const)
+    t.equal(normalTarget(target), normal)
 })
 
 t.test('the id of a request counts nothing', async (t) => {
