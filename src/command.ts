@@ -420,8 +420,14 @@ export const commands = {
   },
   'hook generic': {
     help: 'decide for any program whether it may act: it may where the exit code is 0',
-    options: hookOptions('generic'),
-    more: `Standard input has JSON: action; details, which are what a person decides about; session; cwd; call_id, which is the same where a call is asked for again. With outcome, succeeded or failed, and error, it is told how the act ended. The decision stands on standard output as JSON: decision, reason and, where it is known, id. A no has its reason on standard error, too. ${closedHook} ${overHttp}`,
+    options: {
+      outcome: {
+        takes: 'HOW',
+        help: 'it was done, and this is how it ended: succeeded or failed. Nothing is decided then',
+      },
+      ...hookOptions('generic'),
+    },
+    more: `Standard input has JSON: action; details, which are what a person decides about; session; cwd; call_id, by which the outcome is told afterwards. With --outcome it is told how the act ended, and error says what went wrong. The decision stands on standard output as JSON: decision, reason and, where it is known, id. A no has its reason on standard error, too. ${closedHook} ${overHttp}`,
     settings: ['port'],
     exits: '0 yes, or told; 2 no; nothing but 0 is a yes',
     example: 'hook generic --timeout 600 --key-file ~/backup.key',

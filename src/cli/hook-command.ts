@@ -79,7 +79,7 @@ export async function answerHook(given: HookCommand, around: Around): Promise<[S
     host.deny(plain(reason) || 'Holdpoint did not approve this.', id)
   try {
     const deadline = readDeadline(given)
-    const heard = await hear(host, around, deadline)
+    const heard = await hear(host, given, around, deadline)
     if (heard.kind === 'unclear') return deny(`Holdpoint was not asked: ${heard.why} So this call was not approved.`)
     if (heard.kind === 'outcome') {
       ending.code = 0
@@ -105,13 +105,13 @@ function readDeadline(given: HookCommand): number {
   return seconds * 1000 - Math.min(marginMs, seconds * 200)
 }
 
-async function hear(host: Host, { stdin, now }: Around, deadline: number): Promise<Heard> {
+async function hear(host: Host, given: HookCommand, { stdin, now }: Around, deadline: number): Promise<Heard> {
   const bytes = await readBytes(stdin, Math.min(hearMs, deadline) - now())
   if (typeof bytes === 'string') return { kind: 'unclear', why: bytes }
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
   const said = parse(text)
   if (!isObject(said)) return { kind: 'unclear', why: 'Standard input is not the JSON object of a hook.' }
-  const heard = host.hear(said)
+  const heard = host.hear(said, given.options.outcome as string | undefined)
   // What the tool answered is not sent on, so it may be as it likes.
   const ambiguity = heard.kind === 'call' ? findAmbiguity(text, () => false) : null
   return ambiguity === null ? heard : { kind: 'unclear', why: sayAmbiguity(ambiguity, 'the call') }

@@ -36,7 +36,8 @@ export interface Spoken {
 export interface Host {
   /** Printed before anything is known: the beginning of whatever will be said. */
   opening?: string
-  hear(said: Said): Heard
+  /** `outcome` is what the command line says of one. */
+  hear(said: Said, outcome?: string): Heard
   allow(verdict: Verdict): Spoken
   /** The reason is a text that is not empty. Where it cannot be said the one way, the next one is tried. */
   deny(reason: string, id: string | null): [Spoken, ...Spoken[]]

@@ -8,11 +8,15 @@ export const generic: Host = {
   acknowledge: nothing,
 }
 
-const names = ['action', 'details', 'session', 'cwd', 'call_id', 'outcome', 'error']
+const names = ['action', 'details', 'session', 'cwd', 'call_id', 'error']
 /** As other hosts call them. */
 const aliases = { tool_name: 'action', tool_input: 'details', session_id: 'session', tool_use_id: 'call_id' } as const
 
-function hearGeneric(given: Said): Heard {
+/**
+ * That it is an outcome is said on the command line alone: exit code 0 is a yes, and what a program writes into its JSON may
+ * hold words of an agent.
+ */
+function hearGeneric(given: Said, outcome?: string): Heard {
   const said: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
     const own = Object.hasOwn(aliases, name) ? aliases[name as keyof typeof aliases] : name
@@ -22,13 +26,13 @@ function hearGeneric(given: Said): Heard {
     if (Object.hasOwn(said, own)) return unclear(`It says ${own} twice.`)
     said[own] = value
   }
-  const { action, details = {}, session, cwd, call_id: callId, outcome, error } = said
+  const { action, details = {}, session, cwd, call_id: callId, error } = said
   const texts = Object.entries({ session, cwd, call_id: callId, error })
   const wrong = texts.find(([, value]) => value !== undefined && typeof value !== 'string')
   if (wrong !== undefined) return unclear(`Its ${wrong[0]} is no text.`)
   if (!isObject(details)) return unclear('Its details are no object.')
   if (outcome !== undefined && outcome !== 'succeeded' && outcome !== 'failed') {
-    return unclear('Its outcome is neither succeeded nor failed.')
+    return unclear('--outcome is neither succeeded nor failed.')
   }
   if (typeof action !== 'string' || action.trim() === '') return unclear('It names no action.')
   const tool = readTool({ tool_name: action, session_id: session, cwd, tool_use_id: callId })

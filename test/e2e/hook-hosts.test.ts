@@ -237,8 +237,9 @@ t.test(
       commands.flatMap((host) =>
         [false, true].map(async (hasFailed) => {
           const said = host.after(call, hasFailed)
+          const flags = host.afterFlags?.(hasFailed) ?? []
           const [ran, lost] = await Promise.all(
-            [url, down].map((to) => runHook(t, host, said, { flags: ['--url', to] })),
+            [url, down].map((to) => runHook(t, host, said, { flags: ['--url', to, ...flags] })),
           )
           for (const one of [ran!, lost!])
             t.match(one, { code: 0, stdout: host.name === 'hermes' ? '{}\n' : '' }, host.name)

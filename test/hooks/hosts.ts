@@ -35,6 +35,8 @@ export interface Host {
   /** As it stands on the hook's standard input. */
   before(call: Call): object
   after(call: Call, hasFailed: boolean): object
+  /** What the command is told beside that. */
+  afterFlags?(hasFailed: boolean): string[]
   rule(ran: Ran): Ruling
 }
 
@@ -152,9 +154,9 @@ export const generic: Host = {
     details: input,
     session,
     call_id: id,
-    outcome: hasFailed ? 'failed' : 'succeeded',
     ...(hasFailed ? { error: 'Exit code 1' } : {}),
   }),
+  afterFlags: (hasFailed) => ['--outcome', hasFailed ? 'failed' : 'succeeded'],
   rule: ({ code, stderr }) => (code === 0 ? made : block(stderr)),
 }
 

@@ -84,7 +84,7 @@ t.test('what is no call of a tool is not taken for one', async (t) => {
   unclear(generic, { action: 'a', tool_name: 'b' }, /says action twice/)
   unclear(generic, { action: 'a', details: 'x' }, /details are no object/)
   unclear(generic, { action: 'a', session: 1 }, /session is no text/)
-  unclear(generic, { action: 'a', outcome: 'ok' }, /neither succeeded nor failed/)
+  unclear(generic, { action: 'a', outcome: 'succeeded' }, /"outcome", which is none of/)
   unclear(generic, JSON.parse('{"action":"a","__proto__":1}') as object, /__proto__/)
 })
 
@@ -108,8 +108,9 @@ t.test('outcomes are heard where the host says how it ended, and decide nothing 
   for (const extra of [undefined, {}, { status: 'blocked' }, { status: 'constructor' }]) {
     t.equal(outcome(hermes.hear(postHermes(extra))), null)
   }
-  t.match(generic.hear({ action: 'a', outcome: 'failed', error: 'boom' }), { body: { error: 'boom' } })
-  t.equal(outcome(generic.hear({ action: 'a', outcome: 'succeeded' })), 'PostToolUse')
+  t.match(generic.hear({ action: 'a', error: 'boom' }, 'failed'), { body: { error: 'boom' } })
+  t.equal(outcome(generic.hear({ action: 'a' }, 'succeeded')), 'PostToolUse')
+  for (const how of ['ok', '']) t.equal(outcome(generic.hear({ action: 'a' }, how)), 'unclear')
 })
 
 const allow = { hookEventName: 'PreToolUse', permissionDecision: 'allow', permissionDecisionReason: 'yes' }
