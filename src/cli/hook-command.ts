@@ -112,8 +112,8 @@ async function hear(host: Host, given: HookCommand, { stdin, now }: Around, dead
   const said = parse(text)
   if (!isObject(said)) return { kind: 'unclear', why: 'Standard input is not the JSON object of a hook.' }
   const heard = host.hear(said, given.options.outcome as string | undefined)
-  // What the tool answered is not sent on, so it may be as it likes.
-  const ambiguity = heard.kind === 'call' ? findAmbiguity(text, () => false) : null
+  // What the tool answered is not sent on, so its numbers may be as they like; a name twice may make an outcome of a call.
+  const ambiguity = findAmbiguity(text, () => heard.kind === 'outcome')
   return ambiguity === null ? heard : { kind: 'unclear', why: sayAmbiguity(ambiguity, 'the call') }
 }
 

@@ -160,6 +160,10 @@ t.test('what is wrong on standard input is a no, and nothing is asked', async (t
     ['{"hook_event_name":"Stop","tool_name":"Bash","tool_input":{}}', /This hook is for/],
     [JSON.stringify(call).replace('"git push"', '"ls","command":"git push"'), /The name 'command' stands twice/],
     [JSON.stringify(call).replace('"git push"', '12345678901234567890'), /does not survive being read/],
+    [
+      JSON.stringify(call).replace(/}$/, ',"hook_event_name":"PostToolUse"}'),
+      /The name 'hook_event_name' stands twice/,
+    ],
     [JSON.stringify({ ...call, tool_input: { content: 'x'.repeat(1024 * 1024) } }), /larger than 1 MiB/],
     [endless(), /larger than 32 MiB/],
     [broken(), /EIO/],
