@@ -437,7 +437,7 @@ export function aapFormOf(code: ProblemCode) {
 }
 
 /** Whoever asks here understands decisions alone: whatever goes wrong on the way to one is a no. */
-const hookPaths = '/hooks/'
+export const hookPaths = '/hooks/'
 
 export function isHookPath(url: string): boolean {
   return url.startsWith(hookPaths)
@@ -448,13 +448,14 @@ export function isHookCall({ method, url }: FastifyRequest): boolean {
   return method === 'POST' && isHookPath(url)
 }
 
-function sendDenial(reply: FastifyReply, { code, message }: Problem): FastifyReply {
+export function denialOf({ code, message }: Problem): string {
+  return `${stringifyInert(denyBecause(code, message))}\n`
+}
+
+function sendDenial(reply: FastifyReply, problem: Problem): FastifyReply {
   void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   for (const name of responseHeaderNames) void reply.removeHeader(name)
-  return reply
-    .code(200)
-    .type('application/json; charset=utf-8')
-    .send(`${stringifyInert(denyBecause(code, message))}\n`)
+  return reply.code(200).type('application/json; charset=utf-8').send(denialOf(problem))
 }
 
 /** A result among many: the answer it would have been alone. */

@@ -16,6 +16,7 @@ import * as requests from './requests.js'
 import type { Shares } from './shares.js'
 import { hookRequester, type Told, toTold } from './submission.js'
 import { whenEnded } from './response-end.js'
+import { expectHooks } from './socket.js'
 import { hold, whenGone } from './wait.js'
 
 /** Calls back so many milliseconds later, and answers with a way to call it off. */
@@ -31,6 +32,7 @@ export function answerHooksInTime(app: Api, now: () => number, after: After): vo
   app.addHook('onRequest', (request, reply, done) => {
     if (!isHookCall(request)) return done()
     arrivals.set(request, now())
+    expectHooks(request.raw.socket)
     // What is wrong with it is said in a moment.
     const { timeout } = requests.hookQuery.safeParse(request.query).data ?? { timeout: 1 }
     const { answerMs } = timesWithin(timeout)

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { stringifyInert } from '../core/json.js'
 import { pageHeaders } from '../web/headers.js'
 import { messagePage } from '../web/message.js'
-import { Problem, problemBody, type ProblemCode, problems } from './errors.js'
+import { denialOf, hookPaths, Problem, problemBody, type ProblemCode, problems } from './errors.js'
 
 /** A request that is still not complete by then is given up. */
 const requestTimeoutMs = 30_000
@@ -69,7 +69,19 @@ export function refuseSocket(error: Error & { code?: string; rawPacket?: unknown
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new Problem('request_timeout', 'The request took too long to arrive.')
         : new Problem('invalid_request', 'This is not a valid HTTP/1.1 request.')
-  refuse(socket, problem)
+  answer(socket, render(problem, isFromHook(error.rawPacket, socket)))
+}
+
+const ofHooks = new WeakSet<Duplex>()
+
+/** A hook has called on this connection: what is wrong with the rest of it is a no, too. */
+export function expectHooks(socket: Duplex): void {
+  ofHooks.add(socket)
+}
+
+function isFromHook(packet: unknown, socket: Duplex): boolean {
+  const opening = `POST ${hookPaths}`
+  return ofHooks.has(socket) || (Buffer.isBuffer(packet) && packet.toString('latin1', 0, opening.length) === opening)
 }
 
 /** Nothing of it was parsed, but what came last mostly tells. */
@@ -93,7 +105,7 @@ const tooManyCookies = renderAs(
 )
 
 export function refuse(socket: Duplex, problem: Problem): void {
-  answer(socket, render(problem))
+  answer(socket, render(problem, false))
 }
 
 /**
@@ -108,16 +120,26 @@ function answer(socket: Duplex, { status, title, headers, body }: Rendered): voi
   socket.once('close', () => clearTimeout(timer))
 }
 
-type Rendered = ReturnType<typeof renderAs>
+interface Rendered {
+  status: number
+  title: string
+  headers: Record<string, string | number>
+  body: string
+}
 
-function render(problem: Problem): Rendered {
+function render(problem: Problem, isForHook: boolean): Rendered {
+  if (isForHook) {
+    const denial = renderAs(problem.code, { 'Content-Type': 'application/json' }, denialOf(problem))
+    return { ...denial, status: 200, title: 'OK' }
+  }
   const body = stringifyInert(problemBody(problem, 'none'))
   const { retry_after_seconds: seconds } = problem.extra
   const retry: Record<string, string> = typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {}
   return renderAs(problem.code, { 'Content-Type': 'application/problem+json', ...retry }, body)
 }
 
-function renderAs(code: ProblemCode, about: Record<string, string>, body: string) {
+function renderAs(code: ProblemCode, about: Record<string, string>, body: string): Rendered {
+  const { status, title } = problems[code]
   const headers = { ...about, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }
-  return { ...problems[code], headers, body }
+  return { status, title, headers, body }
 }

@@ -609,6 +609,34 @@ t.test('a body that takes too long, also below a path that does not exist, is a 
   t.same(await requests(built), [])
 })
 
+t.test('bytes that are no HTTP are a denial, where they tell that a hook has sent them', async (t) => {
+  const built = await buildHooks(t)
+  await built.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = built.app.server.address() as AddressInfo
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+  const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
+  for (const [code, first, later] of [
+    ['invalid_request', `${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
+    ['headers_too_large', `${head}X: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['invalid_request', chunked, 'zz\r\n'],
+  ] as const) {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    let received = ''
+    socket.setEncoding('utf8').on('data', (text: string) => (received += text))
+    socket.write(first)
+    if (later !== undefined) {
+      // In a packet of its own it says nothing of what it belongs to.
+      await once(built.app.server, 'request')
+      socket.write(later)
+    }
+    await once(socket, 'close')
+    t.match(received, /^HTTP\/1\.1 200 OK\r\n/, code)
+    t.match(received, `"permissionDecision":"deny","permissionDecisionReason":"Holdpoint refused this call (${code})`)
+  }
+  t.same(await requests(built), [])
+})
+
 t.test('whoever hangs up claims nothing: the approval is there for the call that comes again', async (t) => {
   const built = await buildHooks(t)
   await built.app.listen({ host: '127.0.0.1', port: 0 })
