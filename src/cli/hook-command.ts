@@ -10,6 +10,7 @@ import type { Config } from '../config/schemas.js'
 import { findAmbiguity, sayAmbiguity } from '../core/ambiguity.js'
 import { shortLine } from '../core/cut.js'
 import { inert } from '../core/json.js'
+import { asSentence } from '../core/sentence.js'
 import { claudeCode } from '../hooks/claude-code-command.js'
 import { codex } from '../hooks/codex.js'
 import {
@@ -240,11 +241,9 @@ function sayFailure(error: unknown): string {
   const isSentence = [ConfigProblems, CommandRefused, HoldpointError, TooLarge, Late].some(
     (kind) => error instanceof kind,
   )
-  return isSentence ? end((error as Error).message) : `The Holdpoint hook broke: ${end((error as Error).message)}`
-}
-
-function end(sentence: string): string {
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
+  return isSentence
+    ? asSentence((error as Error).message)
+    : `The Holdpoint hook broke: ${asSentence((error as Error).message)}`
 }
 
 // -- what the host is told -----------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ function tell(why: string): void {
   if (ending.isAnswered || ending.code === 0) return
   ending.isAnswered = true
   try {
-    writeSync(2, `${why.replace(/[^ -~]+/g, ' ')} So this call was not approved.\n`)
+    writeSync(2, `This call was not approved. ${why.replace(/[^ -~]+/g, ' ')}\n`)
   } catch {
     // Nobody listens; the exit code says it.
   }

@@ -3,6 +3,7 @@
 import { sha256 } from '../core/digest.js'
 import type { Confirmation } from '../core/model.js'
 import { textOf } from '../core/actor.js'
+import { asSentence } from '../core/sentence.js'
 
 /** A tool is about to be called; it has been called, and that went well, or did not. */
 export const hookEvents = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure'] as const
@@ -150,7 +151,7 @@ export const tooSlow = deny(
 /** Something stood against asking, or against what was approved. */
 export function denyBecause(code: string, sentence: string): HookAnswer {
   const next = code === 'denied_before' ? isFinal : 'It may not run; do not work around that.'
-  return deny(`Holdpoint refused this call (${code}): ${sentence} ${next}`)
+  return deny(`Holdpoint refused this call (${code}): ${asSentence(sentence)} ${next}`)
 }
 
 function deny(reason: string): HookAnswer {

@@ -1,0 +1,5 @@
+// A text that another sentence follows.
+
+export function asSentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
