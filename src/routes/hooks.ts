@@ -14,7 +14,7 @@ import { granted, isHookCall, problemOf } from './errors.js'
 import { letGo, madeOf } from './large-body.js'
 import * as requests from './requests.js'
 import type { Shares } from './shares.js'
-import { hookRequester, type Told, toTold } from './submission.js'
+import { type Told, toTold, usualRequester } from './submission.js'
 import { whenEnded } from './response-end.js'
 import { expectHooks } from './socket.js'
 import { hold, whenGone } from './wait.js'
@@ -108,7 +108,7 @@ export function hookRoutes(app: Api, service: Service, auth: Auth, shares: Share
 
   /** What nobody has claimed, or is reported already, stays as it is. */
   async function note({ name, outcome, message }: Told & { kind: 'outcome' }, caller: Caller): Promise<null> {
-    const id = name === null ? null : await service.claimedAs(name, actorOf(caller, hookRequester))
+    const id = name === null ? null : await service.claimedAs(name, actorOf(caller, usualRequester))
     if (id !== null) await service.report({ id, key: null, caller, via: 'http' }, outcome, message)
     return null
   }

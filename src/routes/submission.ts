@@ -10,10 +10,13 @@ import { type Asked, compute, type Computed } from '../service/asked.js'
 import { Problem, toProblem } from './errors.js'
 import { batchItem, type hookBody, problemWithKey, type submitBody } from './requests.js'
 
+/** Who gives no name in open mode: all hooks, because they have none to give. */
+export const usualRequester = 'agent'
+
 /** With a key the requester is its owner; another name in the body is no more than a comment. */
 export function toAsked(body: z.output<typeof submitBody>, key: string | null, caller: Caller): Asked {
   const given = body.requester
-  const by = actorOf(caller, given ?? 'agent')
+  const by = actorOf(caller, given ?? usualRequester)
   const requester = textOf(by)
   const submission = {
     action: body.action,
@@ -35,9 +38,6 @@ export type Told =
   | { kind: 'call'; asked: Asked & { computed: Computed }; name: string | null }
   | { kind: 'outcome'; outcome: 'succeeded' | 'failed'; message: string | null; name: string | null }
 
-/** In open mode all calls are of one requester. */
-export const hookRequester = 'claude-code'
-
 export function toTold(body: z.output<typeof hookBody>, caller: Caller): Told {
   const sessionKey = body.session_id ?? ''
   const name = body.tool_use_id ? nameOfCall(sessionKey, body.tool_use_id) : null
@@ -51,7 +51,7 @@ export function toTold(body: z.output<typeof hookBody>, caller: Caller): Told {
     input: body.tool_input,
     cwd: body.cwd ?? null,
   })
-  const by = actorOf(caller, hookRequester)
+  const by = actorOf(caller, usualRequester)
   const asked: Asked = {
     submission: {
       action,

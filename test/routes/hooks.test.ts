@@ -59,7 +59,7 @@ t.test('a call is held until a person approves it, and is claimed before it is a
     action: 'tool:Bash',
     description: 'Run in the shell: git push',
     details: { tool_input: { command: 'git push' }, cwd: '/home/ann/shop' },
-    requester: 'claude-code',
+    requester: 'agent',
     session_key: 's1',
     status: 'pending',
   })
