@@ -41,7 +41,7 @@ export function readJson(body: Buffer): object {
     return isJson(text) ? poisoned() : notJson()
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return notJson()
-  const ambiguity = findAmbiguity(text, isClamped)
+  const ambiguity = findAmbiguity(text, isExempt)
   return ambiguity === null ? value : new Problem('ambiguous_json', sayAmbiguity(ambiguity, 'the body'))
 }
 
@@ -59,9 +59,10 @@ function poisoned(): Problem {
   return new Problem('invalid_request', "The body must not hold the keys '__proto__' or 'constructor.prototype'.")
 }
 
-/** However large: the contract clamps it. */
-function isClamped(path: readonly string[]): boolean {
+/** However large: the contract clamps it, or it is in what a tool has answered, which is not looked at. */
+function isExempt(path: readonly string[]): boolean {
   const [first, , third] = path
+  if (first === 'tool_response') return true
   return path.length === 1
     ? first === 'timeout_seconds'
     : path.length === 3 && first === 'items' && third === 'timeout_seconds'
