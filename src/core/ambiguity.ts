@@ -12,6 +12,8 @@ export interface Ambiguity {
 
 /** Up to here a list is searched; beyond it a set is worth making. */
 const fewNames = 8
+/** Of a path, for an exemption: all of it, for each of many numbers that lie deep, would take the square of the time. */
+const fewLevels = 4
 /** Any decimal of so many digits is what JSON.stringify writes back: a double holds 15 and more. */
 const exactDigits = 15
 const maxShown = 40
@@ -25,7 +27,10 @@ interface Open {
   index: number
 }
 
-/** The first of them in a text that is JSON, or null. A number is not looked at where `isExempt` says so. */
+/**
+ * The first of them in a text that is JSON, or null. A number is not looked at where `isExempt` says so, which is given no more
+ * than the beginning of a long path.
+ */
 export function findAmbiguity(text: string, isExempt: (path: readonly string[]) => boolean): Ambiguity | null {
   const open: Open[] = []
   let at = 0
@@ -77,9 +82,8 @@ export function findAmbiguity(text: string, isExempt: (path: readonly string[]) 
           if (end - at > exactDigits || !isPlain(text, at, end)) {
             const number = text.slice(at, end)
             if (!isExact(number)) {
-              const path = pathOf(open)
-              if (!isExempt(path)) {
-                return { kind: 'number', place: placeOf(path), text: shorten(number) }
+              if (!isExempt(pathOf(open.slice(0, fewLevels)))) {
+                return { kind: 'number', place: placeOf(pathOf(open)), text: shorten(number) }
               }
             }
           }

@@ -155,4 +155,14 @@ t.test('a number is passed over where it is exempt, and only there', async (t) =
   t.equal(findAmbiguity('{"a":[{"n":1e400}]}', isExempt), null)
   t.match(findAmbiguity('{"a":[{"n":1e400},{"n":1e400}]}', isExempt), { place: 'a.1.n' })
   t.match(findAmbiguity('{"a":[{"n":1e400,"n":1}]}', isExempt), { kind: 'name' })
+  const deep = `{"a":${'['.repeat(50)}1e400${']'.repeat(50)}}`
+  t.match(
+    findAmbiguity(deep, (path) => path.length > 4),
+    { place: 'a.0.….0.0.0' },
+  )
+  t.equal(
+    findAmbiguity(deep, ([first]) => first === 'a'),
+    null,
+    'of a long path only the beginning is asked about',
+  )
 })
