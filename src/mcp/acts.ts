@@ -1,6 +1,7 @@
 // What each tool does, with the client: asks, waits, claims, reports, withdraws.
 import { type ApprovalRequest, type Confirmation, Aborted, type Holdpoint } from '../client/index.js'
 import { readAsk } from '../client/ask.js'
+import { frozenCopy } from '../client/json.js'
 import { pathOf, withoutUndefined } from '../client/operator.js'
 import { approved, claimed, done, failed, pending, type Result, resultOf } from './said.js'
 import type { Arguments, ToolName } from './tools.js'
@@ -158,7 +159,8 @@ export function createActs(around: Surroundings): Acts {
 
   /** As a hook of the same host would ask: the same call is the same request there, and its outcome finds it. */
   async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
-    const { tool_name, input, tool_use_id } = given
+    const { tool_name, tool_use_id } = given
+    const input = frozenCopy(given.input, 'input')
     if (sizeOf(input) > maxHeldBytes) {
       return deny('This is too large to be held here, and was not done. Ask through `holdpoint mcp`, or a hook.')
     }

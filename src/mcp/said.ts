@@ -73,6 +73,7 @@ export function failed(error: unknown, id?: string): SaidResult {
   if (known instanceof errors.Expired) {
     return resultOf({ status: 'expired', ...own, may_act: false, next: known.toModel() })
   }
+  if (known instanceof errors.Invalid) return misused(known.message)
   if (known === null) {
     const message = 'Something went wrong here that nobody foresaw.'
     return resultOf({ status: 'failed', ...own, may_act: false, code: 'internal_error', message, next: doNotAct }, true)
@@ -92,7 +93,7 @@ const askAgain =
 const doNotAct = 'Do not act, and tell the person you work for.'
 
 /** What is wrong with the call itself. */
-export function misused(message: string): Result {
+export function misused(message: string): SaidResult {
   return resultOf(
     {
       status: 'refused',

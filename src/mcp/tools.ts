@@ -3,8 +3,9 @@ import { z } from 'zod'
 
 const id = z.string().min(1).max(200).describe('The id that request_approval answered.')
 const action = z.string().min(1).describe('What kind of action, as `deploy_production`.')
-const details = z
-  .record(z.string(), z.unknown())
+/** Kept as it came: zod's record would leave out the name `__proto__`, and nobody would be shown what is in it. */
+const object = z.custom<Record<string, unknown>>(isObject, 'expected an object').meta({ type: 'object' })
+const details = object
   .default({})
   .describe('All that must not change between the approval and the act: commands, paths, amounts, recipients.')
 const sessionKey = z.string().optional().describe('Which session it belongs to, if any.')
@@ -75,7 +76,7 @@ export const tools = {
       'Not for models to call.',
     input: z.strictObject({
       tool_name: z.string().min(1).max(200),
-      input: z.record(z.string(), z.unknown()),
+      input: object,
       tool_use_id: z.string().min(1).optional(),
     }),
     annotations: changes,
@@ -83,6 +84,10 @@ export const tools = {
 } as const satisfies Record<string, Tool>
 export type ToolName = keyof typeof tools
 export type Arguments<N extends ToolName> = z.output<(typeof tools)[N]['input']>
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 export function isTool(name: string): name is ToolName {
   return Object.hasOwn(tools, name)
@@ -92,8 +97,8 @@ export function isTool(name: string): name is ToolName {
 export const listed = Object.entries<Tool>(tools).map(([name, { title, description, input, annotations }]) => {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, {
     io: 'input',
-    // Every name in JSON is a string.
-    override: ({ jsonSchema }) => void delete jsonSchema.propertyNames,
+    // What `object` is, it says itself.
+    unrepresentable: 'any',
   })
   return { name, title, description, inputSchema: inputSchema as { type: 'object' }, annotations }
 })

@@ -203,7 +203,7 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
       { ...ask, approve: true },
       /There is no argument approve: request_approval takes action, details,/,
     ],
-    ['request_approval', { ...ask, details: 'all' }, /The argument details cannot be used: .*expected record/],
+    ['request_approval', { ...ask, details: 'all' }, /The argument details cannot be used: expected an object/],
     ['request_approval', { ...ask, details: [1] }, /The argument details cannot be used/],
     ['request_approval', { action: 'a' }, /The argument description cannot be used/],
     ['request_approval', { ...ask, action: ' ' }, /action must not be blank/],
@@ -214,6 +214,13 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
       'request_approval',
       { ...ask, details: { text: '\ud800' } },
       /details\.text has half a character|must be valid Unicode text/,
+    ],
+    // What is left out would be shown to nobody.
+    ['request_approval', { ...ask, details: JSON.parse('{"__proto__":{"amount":9000}}') as object }, /__proto__/],
+    [
+      'claim_approval',
+      { id: 'x', ...act, details: JSON.parse('{"__proto__":{"amount":9000}}') as object },
+      /__proto__/,
     ],
     ['claim_approval', { id: 'x', ...act, digest: 'f'.repeat(64) }, /There is no argument digest/],
     ['claim_approval', { id: '../keys', ...act }, /There is no confirmation|no such/i],
@@ -227,6 +234,7 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
     t.match(answer.said.message ?? answer.said, sentence)
     t.not(answer.said.may_act, true)
   }
+  t.match((await call('request_approval', { ...ask, action: ' ' })).said, { next: /correct the call/ })
   for (const name of ['approve', 'deny', '__proto__', 'constructor', 'approve_request']) {
     await t.rejects(call(name, { id: 'x' }), /There is no tool/, name)
   }
