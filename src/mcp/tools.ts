@@ -14,10 +14,12 @@ const onBehalfOf = z.string().optional().describe('For whom you act, if for some
 /** What is about to be done: what an approval is bound to. */
 const act = { action, details, session_key: sessionKey, on_behalf_of: onBehalfOf }
 
-interface Tool {
+export interface Tool {
   title: string
   description: string
   input: z.ZodObject
+  /** What to do next where it fails: what others say of the act would be wrong here. */
+  failing?: string
   /** For hosts; they decide nothing. */
   annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean }
 }
@@ -55,18 +57,27 @@ export const tools = {
   },
   report_outcome: {
     title: 'Report the outcome',
-    description: 'After you have acted on a claimed approval: put on record how it went.',
+    description:
+      "After you have acted on a claimed approval: put on record how it went. The person's answer is final, and was for this " +
+      'one act.',
     input: z.strictObject({
       id,
       outcome: z.enum(['succeeded', 'failed']),
       message: z.string().optional().describe('One sentence for the record.'),
     }),
+    failing:
+      'Nothing was put on record by this. Do not act again. If the service could not be reached, call report_outcome once ' +
+      'more later; else tell the person you work for.',
     annotations: changes,
   },
   cancel_request: {
     title: 'Cancel a request',
-    description: 'Withdraw a pending request that is no longer needed. It approves nothing.',
+    description:
+      "Withdraw a pending request that is no longer needed. It approves nothing, and a person's answer is final: what is " +
+      'answered stays.',
     input: z.strictObject({ id, reason: z.string().optional() }),
+    failing:
+      'It may stand as it stood. Call wait_for_decision with this id to see, and act on nothing but an accepted claim.',
     annotations: changes,
   },
   permission_prompt: {

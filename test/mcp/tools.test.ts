@@ -60,6 +60,11 @@ eachKind('what is approved is claimed, done and reported', async (t, on) => {
     said: { status: 'reported', may_act: false },
     isError: false,
   })
+  // Not that the act was not done: it was.
+  t.match(await call('report_outcome', { id, outcome: 'failed' }), {
+    said: { code: 'already_reported', may_act: false, next: /Nothing was put on record by this. Do not act again/ },
+    isError: true,
+  })
   t.match(await recordOf(serving, id), { ...ask, execution: 'succeeded', report_message: 'done' })
   t.same(await typesOf(serving), ['submitted', 'approved', 'claimed', 'reported'])
 })
@@ -99,7 +104,7 @@ eachKind('what is denied, expires or is withdrawn says so, and that it is no err
   })
   t.match(await cancelled, { said: { status: 'cancelled', id: other, may_act: false }, isError: false })
   t.match(await call('cancel_request', { id: other }), {
-    said: { code: 'already_resolved', may_act: false },
+    said: { code: 'already_resolved', may_act: false, next: /Call wait_for_decision with this id/ },
     isError: true,
   })
 
@@ -187,9 +192,7 @@ eachKind('there are six tools, none of them approves, and they take what they na
   for (const { name, inputSchema, description } of tools) {
     t.equal(inputSchema.additionalProperties, false, name)
     t.ok(description!.length < 300, name)
-  }
-  for (const name of ['request_approval', 'wait_for_decision', 'claim_approval', 'permission_prompt']) {
-    t.match(tools.find((one) => one.name === name)!.description, /final/)
+    t.match(description, /final/, name)
   }
   t.match(client.getInstructions(), /Only a person approves, and that answer is final/)
 })

@@ -133,7 +133,9 @@ t.test('calls are counted by their caller, and waits are waits', async (t) => {
   t.match(await asking, { status: 'denied' })
   t.match(await third, { status: 'denied' })
   // There was no room for it to wait: it is told so, or of the answer that came while it tried again.
-  t.match((await second).status, /^(refused|denied)$/)
+  const { status, next } = await second
+  t.match(status, /^(refused|denied)$/)
+  t.match(next, status === 'refused' ? /Call wait_for_decision with this id later/ : /denied by/)
   t.equal(await taken('calls'), '0')
   t.equal(await taken('waits'), '0')
 })
