@@ -7,7 +7,7 @@ import { approved, claimed, done, failed, pending, type Result, resultOf } from 
 import type { Arguments, ToolName } from './tools.js'
 
 export interface Pace {
-  /** So long an answer is waited for: most hosts bear a minute. */
+  /** So long a call takes while nobody answers: most hosts bear a minute. */
   holdMs: number
   /** So often a host is told that it goes on, which some take for a reason to wait on. */
   progressMs: number
@@ -35,6 +35,8 @@ export interface Surroundings {
 export interface Call {
   /** The host gave it up, or is gone. */
   signal: AbortSignal
+  /** When it came, on the clock of `performance`. */
+  began: number
   /** Null: the host did not ask to be told. */
   progress: ((seconds: number) => void) | null
   /** Nothing is waited for: the answer may come as a task. */
@@ -64,17 +66,14 @@ export function createActs(around: Surroundings): Acts {
 
   const read = async (id: string) => (await holdpoint.call<Confirmation>('GET', pathOf(id))).body
 
-  /** What it comes to, and null where that takes too long, or the service closes. Meanwhile the host is told that it goes on. */
-  async function within<T>({ signal, progress }: Call, forMs: number, wait: (over: AbortSignal) => Promise<T>) {
+  /** What it comes to, and null where the call takes too long, or the service closes. */
+  async function within<T>({ signal, began }: Call, forMs: number, wait: (over: AbortSignal) => Promise<T>) {
     const over = new AbortController()
     const end = () => over.abort()
     const ends = closing === undefined ? [signal] : [signal, closing]
     for (const one of ends) one.addEventListener('abort', end)
     if (ends.some(({ aborted }) => aborted)) end()
-    const timer = setTimeout(end, forMs)
-    const began = performance.now()
-    const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
-    const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+    const timer = setTimeout(end, Math.max(0, began + forMs - performance.now()))
     try {
       return await wait(over.signal)
     } catch (error) {
@@ -82,8 +81,21 @@ export function createActs(around: Surroundings): Acts {
       throw error
     } finally {
       clearTimeout(timer)
-      clearInterval(ticking)
       for (const one of ends) one.removeEventListener('abort', end)
+    }
+  }
+
+  /** Meanwhile the host is told that it goes on. */
+  function told<A, R>(act: (given: A, call: Call) => Promise<R>) {
+    return async (given: A, call: Call): Promise<R> => {
+      const { began, progress } = call
+      const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
+      const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+      try {
+        return await act(given, call)
+      } finally {
+        clearInterval(ticking)
+      }
     }
   }
 
@@ -185,7 +197,14 @@ export function createActs(around: Surroundings): Acts {
     return deny(typeof reason === 'string' ? reason : 'What was answered is no decision, so this was not done.')
   }
 
-  return { request_approval, wait_for_decision, claim_approval, report_outcome, cancel_request, permission_prompt }
+  return {
+    request_approval: told(request_approval),
+    wait_for_decision: told(wait_for_decision),
+    claim_approval,
+    report_outcome,
+    cancel_request,
+    permission_prompt: told(permission_prompt),
+  }
 }
 
 const stillPending =

@@ -101,5 +101,6 @@ function callOf(context: ServerContext): Call {
     // Whoever is gone is not told.
     notify({ method: 'notifications/progress', params: { progressToken, progress: seconds, message } }).catch(() => {})
   }
-  return { signal, progress: progressToken === undefined ? null : tell, asTask: declaresTasks(context) }
+  const progress = progressToken === undefined ? null : tell
+  return { signal, began: performance.now(), progress, asTask: declaresTasks(context) }
 }

@@ -1,5 +1,7 @@
 // The tools as hosts see them, on both transports and in both eras: who may act, when, and what everybody else is told.
 import t, { type Test } from 'tap'
+import { Holdpoint } from '../../src/client/index.js'
+import { createActs } from '../../src/mcp/acts.js'
 import { giveKeys, until } from '../support.js'
 import { connect, type Host, type HostOptions, type Kind, kinds, pace, serve, type Serving } from './hosts.js'
 
@@ -141,6 +143,16 @@ eachKind('while nobody answers, a host is told that it goes on, and then what to
   t.match(await call('wait_for_decision', { id }), {
     said: { execution: 'claimed', may_act: false, next: /cannot be claimed/ },
   })
+})
+
+t.test('the time that a host bears is that of the whole call', async (t) => {
+  const { url } = await serve(t)
+  const holdpoint = new Holdpoint({ url, key: null })
+  t.teardown(() => holdpoint.close())
+  const { request_approval: request } = createActs({ holdpoint, pace: { ...pace, holdMs: 600_000 } })
+  const began = performance.now() - 600_000
+  const call = { signal: new AbortController().signal, began, progress: null, asTask: false }
+  t.match(await request(ask, call), { structuredContent: { status: 'pending' } })
 })
 
 eachKind('an approval is for what was approved, and for one act', async (t, on) => {
