@@ -90,6 +90,8 @@ export const tools = {
       input: object,
       tool_use_id: z.string().min(1).optional(),
     }),
+    failing:
+      'So this was not done. Do not work around it: make exactly this call again later, or tell the person you work for.',
     annotations: changes,
   },
 } as const satisfies Record<string, Tool>
