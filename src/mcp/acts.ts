@@ -169,7 +169,7 @@ export function createActs(around: Surroundings): Acts {
     return resultOf(done(id, 'cancelled'))
   }
 
-  /** As a hook of the same host would ask: the same call is the same request there, and its outcome finds it. */
+  /** As a hook of the same host would ask: made again, the same call is the same request. */
   async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
     const { tool_name, tool_use_id } = given
     const input = frozenCopy(given.input, 'input')
