@@ -3,7 +3,7 @@ import { type ApprovalRequest, type Confirmation, Aborted, type Holdpoint } from
 import { readAsk } from '../client/ask.js'
 import { frozenCopy } from '../client/json.js'
 import { pathOf, withoutUndefined } from '../client/operator.js'
-import { approved, claimed, done, failed, pending, type Result, resultOf } from './said.js'
+import { approved, claimed, done, failed, misused, pending, type Result, resultOf } from './said.js'
 import type { Arguments, ToolName } from './tools.js'
 
 export interface Pace {
@@ -27,8 +27,8 @@ export interface Surroundings {
   sessionKey?: string | undefined
   /** Ends what is held, with what there is: the service closes. */
   closing?: AbortSignal | undefined
-  /** What is larger is not kept while it is waited for. */
-  maxHeldBytes?: number | undefined
+  /** What was brought is not to be kept while it is waited for. */
+  isLarge?: boolean | undefined
 }
 
 /** What a call brings beside its arguments. */
@@ -60,7 +60,7 @@ export function isTask(answer: Result | Task): answer is Task {
 type Acts = { [N in ToolName]: (given: Arguments<N>, call: Call) => Promise<Result | Task> }
 
 export function createActs(around: Surroundings): Acts {
-  const { holdpoint, closing, maxHeldBytes = Infinity } = around
+  const { holdpoint, closing, isLarge = false } = around
   const pace = { ...usualPace, ...around.pace }
   const { awayMs } = pace
 
@@ -124,11 +124,12 @@ export function createActs(around: Surroundings): Acts {
       deadlineMs: awayMs,
     })
     if (call.asTask && request.status === 'pending') return { task: await read(request.id) }
-    if (sizeOf(details) > maxHeldBytes && request.status === 'pending') return resultOf(pending(request.id))
+    if (isLarge && request.status === 'pending') return resultOf(pending(request.id))
     return answerOf(request, call)
   }
 
   async function wait_for_decision({ id }: Arguments<'wait_for_decision'>, call: Call): Promise<Result | Task> {
+    if (isLarge) return misused('This is too large for a call that waits: send the id and nothing else.')
     const record = call.asTask ? await read(id) : null
     return record?.status === 'pending' ? { task: record } : answerOf(id, call)
   }
@@ -173,7 +174,7 @@ export function createActs(around: Surroundings): Acts {
   async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
     const { tool_name, tool_use_id } = given
     const input = frozenCopy(given.input, 'input')
-    if (sizeOf(input) > maxHeldBytes) {
+    if (isLarge) {
       return deny('This is too large to be held here, and was not done. Ask through `holdpoint mcp`, or a hook.')
     }
     const ask = (signal: AbortSignal) =>
@@ -220,8 +221,4 @@ function permission(
   answer: { behavior: 'allow'; updatedInput: object } | { behavior: 'deny'; message: string },
 ): Result {
   return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
-}
-
-function sizeOf(value: object): number {
-  return JSON.stringify(value).length
 }
