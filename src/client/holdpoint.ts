@@ -122,7 +122,7 @@ export class Holdpoint extends Operator {
     const request = await this.request(ask)
     if (request.status === 'pending') {
       try {
-        await this.#untilResolved(request.id, request, { until, signal, isLast: true })
+        await this.#untilResolved(request.id, request, { until, awayMs: null, signal, isLast: true })
       } catch (error) {
         const isOver = error instanceof errors.Denied || error instanceof errors.Cancelled
         // Where nobody waits for it any more, nobody has to decide it.
@@ -173,9 +173,9 @@ export class Holdpoint extends Operator {
    */
   async wait(request: ApprovalRequest | string, options: Abortable & Pick<AskOptions, 'deadlineMs'> = {}) {
     const id = typeof request === 'string' ? request : request.id
-    const until = options.deadlineMs === undefined ? null : clock() + duration(options.deadlineMs, 'deadlineMs')
+    const awayMs = options.deadlineMs === undefined ? null : duration(options.deadlineMs, 'deadlineMs')
     const known = typeof request === 'string' ? null : request
-    return this.#untilResolved(id, known, { until, signal: options.signal, isLast: false })
+    return this.#untilResolved(id, known, { until: null, awayMs, signal: options.signal, isLast: false })
   }
 
   /** Claims it, runs the function with exactly what was approved, and reports. */
@@ -238,21 +238,25 @@ export class Holdpoint extends Operator {
     return (await this.call<DecidedConfirmation>('POST', `${pathOf(id)}/cancel`, { body, signal })).body
   }
 
-  /** Tries again, for as long as another try may go better, until the time is over. Each is told how long it may take. */
+  /**
+   * Tries again, for as long as another try may go better, until the time is over, which may be said as how long after the
+   * first failure. Each is told how long it may take.
+   */
   async #persist<T>(
     attempt: (timeoutMs: number) => Promise<T>,
-    until: number,
+    end: number | { awayMs: number },
     signal?: AbortSignal,
     isIdle = () => false,
   ): Promise<T> {
+    let until = typeof end === 'number' ? end : null
+    const leftMs = () => (until === null ? (end as { awayMs: number }).awayMs : until - clock())
     for (let count = 0; ; count++) {
       try {
-        return await attempt(
-          Math.min(this.#options.timeoutMs ?? usualTimeoutMs, Math.max(minTimeoutMs, until - clock())),
-        )
+        return await attempt(Math.min(this.#options.timeoutMs ?? usualTimeoutMs, Math.max(minTimeoutMs, leftMs())))
       } catch (error) {
         if (!mayPass(error)) throw error
-        const left = until - clock()
+        const left = leftMs()
+        until ??= clock() + left
         const asked = error instanceof errors.Refused ? (error.retryAfterMs ?? 0) : 0
         // That there will be room, and when, is an answer; to be sent away until the end is none.
         if (asked > Math.max(0, left)) throw error
@@ -266,7 +270,7 @@ export class Holdpoint extends Operator {
   async #untilResolved(
     id: string,
     known: ApprovalRequest | null,
-    { until, signal, isLast }: Abortable & { until: number | null; isLast: boolean },
+    { until, awayMs, signal, isLast }: Abortable & { until: number | null; awayMs: number | null; isLast: boolean },
   ): Promise<Confirmation> {
     const { holdSeconds = usualHoldSeconds } = this.#options
     let expiresAt = known?.expiresAt ?? Date.now() + usualTimeoutSeconds * 1000
@@ -284,7 +288,7 @@ export class Holdpoint extends Operator {
         if (!isTold) throw this.#odd('a question')
         return body
       }
-      const record = await this.#persist(get, away, signal).catch((error: unknown) => {
+      const record = await this.#persist(get, awayMs === null ? away : { awayMs }, signal).catch((error: unknown) => {
         throw told(error)
       })
       if (known !== null && record.digest !== known.digest)
@@ -295,8 +299,7 @@ export class Holdpoint extends Operator {
       if (status === 'denied') throw new errors.Denied(who)
       if (status === 'cancelled') throw new errors.Cancelled(who)
       if (status === 'expired') throw new errors.Expired(id)
-      if (until !== null && isLast && clock() >= until)
-        throw new errors.Expired(id, 'Nobody answered before the deadline.')
+      if (until !== null && clock() >= until) throw new errors.Expired(id, 'Nobody answered before the deadline.')
       expiresAt = record.expires_at * 1000
       // A service that shuts down answers at once.
       if (clock() - began < 1000) await pause(pauseBefore(count, this.#options.maxPauseMs), signal)

@@ -1,12 +1,13 @@
 // What each tool does, with the client: asks, waits, claims, reports, withdraws.
 import { type ApprovalRequest, type Confirmation, Aborted, type Holdpoint } from '../client/index.js'
 import { readAsk } from '../client/ask.js'
+import { frozenCopy } from '../client/json.js'
 import { pathOf, withoutUndefined } from '../client/operator.js'
-import { approved, claimed, done, failed, pending, type Result, resultOf } from './said.js'
+import { approved, claimed, done, failed, misused, pending, type Result, resultOf } from './said.js'
 import type { Arguments, ToolName } from './tools.js'
 
 export interface Pace {
-  /** So long an answer is waited for: most hosts bear a minute. */
+  /** So long a call takes while nobody answers: most hosts bear a minute. */
   holdMs: number
   /** So often a host is told that it goes on, which some take for a reason to wait on. */
   progressMs: number
@@ -26,14 +27,16 @@ export interface Surroundings {
   sessionKey?: string | undefined
   /** Ends what is held, with what there is: the service closes. */
   closing?: AbortSignal | undefined
-  /** What is larger is not kept while it is waited for. */
-  maxHeldBytes?: number | undefined
+  /** What was brought is not to be kept while it is waited for. */
+  isLarge?: boolean | undefined
 }
 
 /** What a call brings beside its arguments. */
 export interface Call {
   /** The host gave it up, or is gone. */
   signal: AbortSignal
+  /** When it came, on the clock of `performance`. */
+  began: number
   /** Null: the host did not ask to be told. */
   progress: ((seconds: number) => void) | null
   /** Nothing is waited for: the answer may come as a task. */
@@ -57,23 +60,20 @@ export function isTask(answer: Result | Task): answer is Task {
 type Acts = { [N in ToolName]: (given: Arguments<N>, call: Call) => Promise<Result | Task> }
 
 export function createActs(around: Surroundings): Acts {
-  const { holdpoint, closing, maxHeldBytes = Infinity } = around
+  const { holdpoint, closing, isLarge = false } = around
   const pace = { ...usualPace, ...around.pace }
   const { awayMs } = pace
 
   const read = async (id: string) => (await holdpoint.call<Confirmation>('GET', pathOf(id))).body
 
-  /** What it comes to, and null where that takes too long, or the service closes. Meanwhile the host is told that it goes on. */
-  async function within<T>({ signal, progress }: Call, forMs: number, wait: (over: AbortSignal) => Promise<T>) {
+  /** What it comes to, and null where the call takes too long, or the service closes. */
+  async function within<T>({ signal, began }: Call, forMs: number, wait: (over: AbortSignal) => Promise<T>) {
     const over = new AbortController()
     const end = () => over.abort()
     const ends = closing === undefined ? [signal] : [signal, closing]
     for (const one of ends) one.addEventListener('abort', end)
     if (ends.some(({ aborted }) => aborted)) end()
-    const timer = setTimeout(end, forMs)
-    const began = performance.now()
-    const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
-    const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+    const timer = setTimeout(end, Math.max(0, began + forMs - performance.now()))
     try {
       return await wait(over.signal)
     } catch (error) {
@@ -81,8 +81,21 @@ export function createActs(around: Surroundings): Acts {
       throw error
     } finally {
       clearTimeout(timer)
-      clearInterval(ticking)
       for (const one of ends) one.removeEventListener('abort', end)
+    }
+  }
+
+  /** Meanwhile the host is told that it goes on. */
+  function told<A, R>(act: (given: A, call: Call) => Promise<R>) {
+    return async (given: A, call: Call): Promise<R> => {
+      const { began, progress } = call
+      const tell = () => progress?.(Math.round((performance.now() - began) / 1000))
+      const ticking = progress === null ? undefined : setInterval(tell, pace.progressMs)
+      try {
+        return await act(given, call)
+      } finally {
+        clearInterval(ticking)
+      }
     }
   }
 
@@ -111,11 +124,12 @@ export function createActs(around: Surroundings): Acts {
       deadlineMs: awayMs,
     })
     if (call.asTask && request.status === 'pending') return { task: await read(request.id) }
-    if (sizeOf(details) > maxHeldBytes && request.status === 'pending') return resultOf(pending(request.id))
+    if (isLarge && request.status === 'pending') return resultOf(pending(request.id))
     return answerOf(request, call)
   }
 
   async function wait_for_decision({ id }: Arguments<'wait_for_decision'>, call: Call): Promise<Result | Task> {
+    if (isLarge) return misused('This is too large for a call that waits: send the id and nothing else.')
     const record = call.asTask ? await read(id) : null
     return record?.status === 'pending' ? { task: record } : answerOf(id, call)
   }
@@ -156,10 +170,11 @@ export function createActs(around: Surroundings): Acts {
     return resultOf(done(id, 'cancelled'))
   }
 
-  /** As a hook of the same host would ask: the same call is the same request there, and its outcome finds it. */
+  /** As a hook of the same host would ask: made again, the same call is the same request. */
   async function permission_prompt(given: Arguments<'permission_prompt'>, call: Call): Promise<Result> {
-    const { tool_name, input, tool_use_id } = given
-    if (sizeOf(input) > maxHeldBytes) {
+    const { tool_name, tool_use_id } = given
+    const input = frozenCopy(given.input, 'input')
+    if (isLarge) {
       return deny('This is too large to be held here, and was not done. Ask through `holdpoint mcp`, or a hook.')
     }
     const ask = (signal: AbortSignal) =>
@@ -183,7 +198,14 @@ export function createActs(around: Surroundings): Acts {
     return deny(typeof reason === 'string' ? reason : 'What was answered is no decision, so this was not done.')
   }
 
-  return { request_approval, wait_for_decision, claim_approval, report_outcome, cancel_request, permission_prompt }
+  return {
+    request_approval: told(request_approval),
+    wait_for_decision: told(wait_for_decision),
+    claim_approval,
+    report_outcome,
+    cancel_request,
+    permission_prompt: told(permission_prompt),
+  }
 }
 
 const stillPending =
@@ -199,8 +221,4 @@ function permission(
   answer: { behavior: 'allow'; updatedInput: object } | { behavior: 'deny'; message: string },
 ): Result {
   return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
-}
-
-function sizeOf(value: object): number {
-  return JSON.stringify(value).length
 }

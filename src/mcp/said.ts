@@ -63,7 +63,7 @@ export function done(id: string, status: 'reported' | 'cancelled'): Said {
 }
 
 /** A no of a person, or what ended a request, is an answer as any other; what kept the tool from its work is an error. */
-export function failed(error: unknown, id?: string): SaidResult {
+export function failed(error: unknown, id?: string, failing?: string): SaidResult {
   const known = error instanceof errors.HoldpointError ? error : null
   const own = id === undefined ? {} : { id }
   if (known instanceof errors.Denied || known instanceof errors.Cancelled) {
@@ -73,26 +73,28 @@ export function failed(error: unknown, id?: string): SaidResult {
   if (known instanceof errors.Expired) {
     return resultOf({ status: 'expired', ...own, may_act: false, next: known.toModel() })
   }
+  if (known instanceof errors.Invalid) return misused(known.message)
   if (known === null) {
     const message = 'Something went wrong here that nobody foresaw.'
     return resultOf({ status: 'failed', ...own, may_act: false, code: 'internal_error', message, next: doNotAct }, true)
   }
   const code = known instanceof errors.ClaimRefused ? known.reason : known.code
   const isAway = known instanceof errors.Unreachable
-  const next = isAway && id !== undefined ? askAgain : known.toModel()
+  const mayPass = isAway || known instanceof errors.RateLimited
+  const next = failing ?? (mayPass && id !== undefined ? askAgain : known.toModel())
   const status = isAway ? 'unreachable' : 'refused'
   return resultOf({ status, ...own, may_act: false, code, message: known.message, next }, true)
 }
 
 /** The request itself may be well. */
 const askAgain =
-  'The approval service could not be reached, so nobody can tell how this request stands: do not act. Call wait_for_decision ' +
-  'with this id later, or tell the person you work for.'
+  'The approval service has not said how this request stands: do not act. Call wait_for_decision with this id later, or tell ' +
+  'the person you work for.'
 
 const doNotAct = 'Do not act, and tell the person you work for.'
 
 /** What is wrong with the call itself. */
-export function misused(message: string): Result {
+export function misused(message: string): SaidResult {
   return resultOf(
     {
       status: 'refused',

@@ -7,7 +7,7 @@ import { version } from '../version.js'
 import { type Call, createActs, deny, isTask, type Surroundings, type Task } from './acts.js'
 import { failed, misused, type Result } from './said.js'
 import { askedForTask, assertDeclared, declaresTasks, isOver, taskOf, tasksExtension, wholeTaskOf } from './tasks.js'
-import { instructions, isTool, listed, problemWith, type ToolName, tools } from './tools.js'
+import { instructions, isTool, listed, problemWith, type Tool, type ToolName, tools } from './tools.js'
 
 export interface ServerOptions extends Surroundings {
   /** What nobody foresaw. */
@@ -56,9 +56,11 @@ export function createMcpServer({ onBug, ...around }: ServerOptions): Server {
     try {
       return await acts[name](read.data as never, by)
     } catch (error) {
-      const failure = failed(error, 'id' in read.data ? read.data.id : undefined)
-      if (failure.structuredContent.code === 'internal_error') onBug(error)
-      return isPrompt ? deny(failure.structuredContent.next) : failure
+      const { failing }: Tool = tools[name]
+      const failure = failed(error, 'id' in read.data ? read.data.id : undefined, failing)
+      const { code, message, next } = failure.structuredContent
+      if (code === 'internal_error') onBug(error)
+      return isPrompt ? deny(`${String(message)} ${next}`) : failure
     }
   }
 
@@ -99,5 +101,6 @@ function callOf(context: ServerContext): Call {
     // Whoever is gone is not told.
     notify({ method: 'notifications/progress', params: { progressToken, progress: seconds, message } }).catch(() => {})
   }
-  return { signal, progress: progressToken === undefined ? null : tell, asTask: declaresTasks(context) }
+  const progress = progressToken === undefined ? null : tell
+  return { signal, began: performance.now(), progress, asTask: declaresTasks(context) }
 }

@@ -17,12 +17,14 @@ export async function serveOverStdio({ tell, stdin, stdout, ...options }: StdioO
   await new Promise<void>((resolve) => {
     serveStdio(() => createMcpServer({ ...options, onBug }), {
       transport: whenClosed(transport, resolve),
-      onerror: ({ message }) => tell(message),
+      onerror: ({ name, message }) => tell(name === 'ZodError' ? noMessage : message),
       // There is nothing to subscribe to.
       maxSubscriptions: 0,
     })
   })
 }
+
+const noMessage = 'The host sent a line that is no message of MCP. It gets no answer.'
 
 /** Whoever is given the transport sets what it calls; this is called as well. */
 function whenClosed(transport: StdioServerTransport, run: () => void): StdioServerTransport {

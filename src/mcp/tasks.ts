@@ -60,8 +60,8 @@ export function wholeTaskOf(record: Confirmation) {
 /** What the call would have answered, had it been waited for. */
 function finalResultOf(record: Confirmation): Result {
   const { id, status, resolved_by: by, reason = null } = record
-  if (status === 'denied') return failed(new Denied({ id, by, reason }))
-  if (status === 'expired') return failed(new Expired(id))
+  if (status === 'denied') return failed(new Denied({ id, by, reason }), id)
+  if (status === 'expired') return failed(new Expired(id), id)
   return resultOf(approved(record))
 }
 

@@ -3,8 +3,9 @@ import { z } from 'zod'
 
 const id = z.string().min(1).max(200).describe('The id that request_approval answered.')
 const action = z.string().min(1).describe('What kind of action, as `deploy_production`.')
-const details = z
-  .record(z.string(), z.unknown())
+/** Kept as it came: zod's record would leave out the name `__proto__`, and nobody would be shown what is in it. */
+const object = z.custom<Record<string, unknown>>(isObject, 'expected an object').meta({ type: 'object' })
+const details = object
   .default({})
   .describe('All that must not change between the approval and the act: commands, paths, amounts, recipients.')
 const sessionKey = z.string().optional().describe('Which session it belongs to, if any.')
@@ -13,10 +14,12 @@ const onBehalfOf = z.string().optional().describe('For whom you act, if for some
 /** What is about to be done: what an approval is bound to. */
 const act = { action, details, session_key: sessionKey, on_behalf_of: onBehalfOf }
 
-interface Tool {
+export interface Tool {
   title: string
   description: string
   input: z.ZodObject
+  /** What to do next where it fails: what others say of the act would be wrong here. */
+  failing?: string
   /** For hosts; they decide nothing. */
   annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean }
 }
@@ -54,18 +57,27 @@ export const tools = {
   },
   report_outcome: {
     title: 'Report the outcome',
-    description: 'After you have acted on a claimed approval: put on record how it went.',
+    description:
+      "After you have acted on a claimed approval: put on record how it went. The person's answer is final, and was for this " +
+      'one act.',
     input: z.strictObject({
       id,
       outcome: z.enum(['succeeded', 'failed']),
       message: z.string().optional().describe('One sentence for the record.'),
     }),
+    failing:
+      'Nothing was put on record by this. Do not act again. If the service could not be reached, call report_outcome once ' +
+      'more later; else tell the person you work for.',
     annotations: changes,
   },
   cancel_request: {
     title: 'Cancel a request',
-    description: 'Withdraw a pending request that is no longer needed. It approves nothing.',
+    description:
+      "Withdraw a pending request that is no longer needed. It approves nothing, and a person's answer is final: what is " +
+      'answered stays.',
     input: z.strictObject({ id, reason: z.string().optional() }),
+    failing:
+      'It may stand as it stood. Call wait_for_decision with this id to see, and act on nothing but an accepted claim.',
     annotations: changes,
   },
   permission_prompt: {
@@ -75,14 +87,20 @@ export const tools = {
       'Not for models to call.',
     input: z.strictObject({
       tool_name: z.string().min(1).max(200),
-      input: z.record(z.string(), z.unknown()),
+      input: object,
       tool_use_id: z.string().min(1).optional(),
     }),
+    failing:
+      'So this was not done. Do not work around it: make exactly this call again later, or tell the person you work for.',
     annotations: changes,
   },
 } as const satisfies Record<string, Tool>
 export type ToolName = keyof typeof tools
 export type Arguments<N extends ToolName> = z.output<(typeof tools)[N]['input']>
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 export function isTool(name: string): name is ToolName {
   return Object.hasOwn(tools, name)
@@ -92,8 +110,8 @@ export function isTool(name: string): name is ToolName {
 export const listed = Object.entries<Tool>(tools).map(([name, { title, description, input, annotations }]) => {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, {
     io: 'input',
-    // Every name in JSON is a string.
-    override: ({ jsonSchema }) => void delete jsonSchema.propertyNames,
+    // What `object` is, it says itself.
+    unrepresentable: 'any',
   })
   return { name, title, description, inputSchema: inputSchema as { type: 'object' }, annotations }
 })

@@ -53,6 +53,7 @@ export function mcpRoutes(app: Api, shares: Shares, { onBug, pace }: McpOptions)
       const gone = new AbortController()
       whenEnded(reply, () => gone.abort())
       const { body } = request
+      const isLarge = JSON.stringify(body).length > maxHeldBytes
       letGo(request)
       const asked = new Request('http://localhost/mcp', {
         method: 'POST',
@@ -65,7 +66,7 @@ export function mcpRoutes(app: Api, shares: Shares, { onBug, pace }: McpOptions)
         holdpoint: asCaller(request),
         pace,
         closing: closing.signal,
-        maxHeldBytes,
+        isLarge,
         onBug,
       })
       // Nobody hears it.

@@ -201,6 +201,19 @@ t.test('abort of a wait leaves the request to be waited for again', async (t) =>
   t.same(await typesOf(serving), ['submitted'])
 })
 
+t.test('a wait bears that the service is away, for so long from when it goes', async (t) => {
+  const [began, deadlineMs] = [performance.now(), 40]
+  let isGone = false
+  const server = await play(t, (request, response) => {
+    const isLate = performance.now() - began > deadlineMs
+    if (isLate && !isGone) return (isGone = request.destroy().destroyed)
+    sendJson(response, { id: 'x', status: isLate ? 'approved' : 'pending', expires_at: 4e9 })
+  })
+  const agent = new Holdpoint({ url: server.url, key: null, maxPauseMs: 5 })
+  t.teardown(() => agent.close())
+  t.match(await agent.wait('x', { deadlineMs }), { status: 'approved' })
+})
+
 t.test('a deadline of its own ends a request that nobody answers, and withdraws it', async (t) => {
   const serving = await serve(t)
   const running = serving.agent().run({ ...ask, deadlineMs: 100 }, () => t.fail())

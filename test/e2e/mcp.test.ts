@@ -85,6 +85,7 @@ t.test('nothing but the protocol goes to its output, and it ends with its input;
     host.lines().map(({ jsonrpc }) => jsonrpc),
     ['2.0'],
   )
+  t.equal(host.stderr(), 'The host sent a line that is no message of MCP. It gets no answer.\n')
   t.equal((await call('GET', '/confirm?status=pending')).body.count, 1)
 })
 

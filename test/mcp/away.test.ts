@@ -9,12 +9,13 @@ const away = { ...patient, awayMs: 60 }
 /** On this port nobody listens. */
 const nobody = 'http://127.0.0.1:1'
 
-const calls: [name: string, given: object][] = [
-  ['request_approval', { ...act, description: 'Refund an order' }],
-  ['wait_for_decision', { id: 'x' }],
-  ['claim_approval', { id: 'x', ...act }],
-  ['report_outcome', { id: 'x', outcome: 'succeeded' }],
-  ['cancel_request', { id: 'x' }],
+const doNotAct = /not done|do not act/
+const calls: [name: string, given: object, next: RegExp][] = [
+  ['request_approval', { ...act, description: 'Refund an order' }, doNotAct],
+  ['wait_for_decision', { id: 'x' }, doNotAct],
+  ['claim_approval', { id: 'x', ...act }, doNotAct],
+  ['report_outcome', { id: 'x', outcome: 'succeeded' }, /Do not act again.*call report_outcome once more/],
+  ['cancel_request', { id: 'x' }, /Call wait_for_decision/],
 ]
 const prompt = { tool_name: 'Bash', input: { command: 'rm -rf ~' }, tool_use_id: 'toolu_1' }
 
@@ -23,14 +24,13 @@ for (const era of eras) {
 
   t.test(`where the service is away, each tool says so, and may not act (${era})`, async (t) => {
     const { call } = await connect(t, { kind, url: nobody, pace: away })
-    for (const [name, given] of calls) {
-      t.match(
-        await call(name, given),
-        { said: { status: 'unreachable', may_act: false, next: /not done|do not act/ }, isError: true },
-        name,
-      )
+    for (const [name, given, next] of calls) {
+      t.match(await call(name, given), { said: { status: 'unreachable', may_act: false, next }, isError: true }, name)
     }
-    t.match((await call('permission_prompt', prompt)).said, { behavior: 'deny', message: /could not be reached/ })
+    t.match((await call('permission_prompt', prompt)).said, {
+      behavior: 'deny',
+      message: /ECONNREFUSED.*not done.*this call again later/,
+    })
   })
 
   t.test(`a key that is not good is told, and may not act (${era})`, async (t) => {

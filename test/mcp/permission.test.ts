@@ -82,6 +82,7 @@ for (const kind of kinds) {
     const serving = await serve(t)
     const host = await connect(t, { kind, url: serving.url })
     const deep = JSON.parse('['.repeat(100) + ']'.repeat(100)) as unknown
+    const hidden = JSON.parse('{"command":"ls","__proto__":{"command":"rm -rf ~"}}') as object
     const wrong: object[] = [
       {},
       { tool_name: 'Bash' },
@@ -95,7 +96,12 @@ for (const kind of kinds) {
       { ...prompt, behavior: 'allow' },
       { ...prompt, tool_use_id: 5 },
       // The route refuses it before a tool is called.
-      ...(kind.over === 'http' ? [] : [{ ...prompt, input: { deep } }]),
+      ...(kind.over === 'http'
+        ? []
+        : [
+            { ...prompt, input: { deep } },
+            { ...prompt, input: hidden },
+          ]),
     ]
     for (const given of wrong) {
       const answer = await ask(host, given)

@@ -62,11 +62,19 @@ t.test('a denial and an expiry are completed tasks whose result says so; what is
   await clock.advance(301_000)
   t.match(await rpc('tasks/get', { taskId: denied.taskId }), {
     status: 'completed',
-    result: { structuredContent: { status: 'denied', resolved_by: 'bob', reason: 'too much', may_act: false } },
+    result: {
+      structuredContent: {
+        status: 'denied',
+        id: denied.taskId,
+        resolved_by: 'bob',
+        reason: 'too much',
+        may_act: false,
+      },
+    },
   })
   t.match(await rpc('tasks/get', { taskId: expired.taskId }), {
     status: 'completed',
-    result: { structuredContent: { status: 'expired', may_act: false } },
+    result: { structuredContent: { status: 'expired', id: expired.taskId, may_act: false } },
   })
   const cancelled = await rpc('tasks/get', { taskId: withdrawn.taskId })
   t.match(cancelled, { status: 'cancelled' })

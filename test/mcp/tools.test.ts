@@ -1,5 +1,7 @@
 // The tools as hosts see them, on both transports and in both eras: who may act, when, and what everybody else is told.
 import t, { type Test } from 'tap'
+import { Holdpoint } from '../../src/client/index.js'
+import { createActs } from '../../src/mcp/acts.js'
 import { giveKeys, until } from '../support.js'
 import { connect, type Host, type HostOptions, type Kind, kinds, pace, serve, type Serving } from './hosts.js'
 
@@ -60,6 +62,11 @@ eachKind('what is approved is claimed, done and reported', async (t, on) => {
     said: { status: 'reported', may_act: false },
     isError: false,
   })
+  // Not that the act was not done: it was.
+  t.match(await call('report_outcome', { id, outcome: 'failed' }), {
+    said: { code: 'already_reported', may_act: false, next: /Nothing was put on record by this. Do not act again/ },
+    isError: true,
+  })
   t.match(await recordOf(serving, id), { ...ask, execution: 'succeeded', report_message: 'done' })
   t.same(await typesOf(serving), ['submitted', 'approved', 'claimed', 'reported'])
 })
@@ -99,7 +106,7 @@ eachKind('what is denied, expires or is withdrawn says so, and that it is no err
   })
   t.match(await cancelled, { said: { status: 'cancelled', id: other, may_act: false }, isError: false })
   t.match(await call('cancel_request', { id: other }), {
-    said: { code: 'already_resolved', may_act: false },
+    said: { code: 'already_resolved', may_act: false, next: /Call wait_for_decision with this id/ },
     isError: true,
   })
 
@@ -136,6 +143,16 @@ eachKind('while nobody answers, a host is told that it goes on, and then what to
   t.match(await call('wait_for_decision', { id }), {
     said: { execution: 'claimed', may_act: false, next: /cannot be claimed/ },
   })
+})
+
+t.test('the time that a host bears is that of the whole call', async (t) => {
+  const { url } = await serve(t)
+  const holdpoint = new Holdpoint({ url, key: null })
+  t.teardown(() => holdpoint.close())
+  const { request_approval: request } = createActs({ holdpoint, pace: { ...pace, holdMs: 600_000 } })
+  const began = performance.now() - 600_000
+  const call = { signal: new AbortController().signal, began, progress: null, asTask: false }
+  t.match(await request(ask, call), { structuredContent: { status: 'pending' } })
 })
 
 eachKind('an approval is for what was approved, and for one act', async (t, on) => {
@@ -187,9 +204,7 @@ eachKind('there are six tools, none of them approves, and they take what they na
   for (const { name, inputSchema, description } of tools) {
     t.equal(inputSchema.additionalProperties, false, name)
     t.ok(description!.length < 300, name)
-  }
-  for (const name of ['request_approval', 'wait_for_decision', 'claim_approval', 'permission_prompt']) {
-    t.match(tools.find((one) => one.name === name)!.description, /final/)
+    t.match(description, /final/, name)
   }
   t.match(client.getInstructions(), /Only a person approves, and that answer is final/)
 })
@@ -203,7 +218,7 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
       { ...ask, approve: true },
       /There is no argument approve: request_approval takes action, details,/,
     ],
-    ['request_approval', { ...ask, details: 'all' }, /The argument details cannot be used: .*expected record/],
+    ['request_approval', { ...ask, details: 'all' }, /The argument details cannot be used: expected an object/],
     ['request_approval', { ...ask, details: [1] }, /The argument details cannot be used/],
     ['request_approval', { action: 'a' }, /The argument description cannot be used/],
     ['request_approval', { ...ask, action: ' ' }, /action must not be blank/],
@@ -214,6 +229,13 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
       'request_approval',
       { ...ask, details: { text: '\ud800' } },
       /details\.text has half a character|must be valid Unicode text/,
+    ],
+    // What is left out would be shown to nobody.
+    ['request_approval', { ...ask, details: JSON.parse('{"__proto__":{"amount":9000}}') as object }, /__proto__/],
+    [
+      'claim_approval',
+      { id: 'x', ...act, details: JSON.parse('{"__proto__":{"amount":9000}}') as object },
+      /__proto__/,
     ],
     ['claim_approval', { id: 'x', ...act, digest: 'f'.repeat(64) }, /There is no argument digest/],
     ['claim_approval', { id: '../keys', ...act }, /There is no confirmation|no such/i],
@@ -227,6 +249,7 @@ eachKind('what is no call of a tool gets a clear sentence and asks nobody', asyn
     t.match(answer.said.message ?? answer.said, sentence)
     t.not(answer.said.may_act, true)
   }
+  t.match((await call('request_approval', { ...ask, action: ' ' })).said, { next: /correct the call/ })
   for (const name of ['approve', 'deny', '__proto__', 'constructor', 'approve_request']) {
     await t.rejects(call(name, { id: 'x' }), /There is no tool/, name)
   }

@@ -133,7 +133,9 @@ t.test('calls are counted by their caller, and waits are waits', async (t) => {
   t.match(await asking, { status: 'denied' })
   t.match(await third, { status: 'denied' })
   // There was no room for it to wait: it is told so, or of the answer that came while it tried again.
-  t.match((await second).status, /^(refused|denied)$/)
+  const { status, next } = await second
+  t.match(status, /^(refused|denied)$/)
+  t.match(next, status === 'refused' ? /Call wait_for_decision with this id later/ : /denied by/)
   t.equal(await taken('calls'), '0')
   t.equal(await taken('waits'), '0')
 })
@@ -145,6 +147,17 @@ t.test('what is large goes through whole, and is not kept while it waits', async
   t.match(pending, { status: 'pending', may_act: false })
   const { id } = pending
   t.same((await call('GET', `/confirm/${id}`)).body.details, details)
+  // Wherever in the message it is.
+  const calls = [
+    ['request_approval', ask, 'pending'],
+    ['wait_for_decision', { id }, 'refused'],
+  ] as const
+  for (const [name, given, status] of calls) {
+    const { params } = toolCall(name, given)
+    const brought = message('tools/call', { ...params, _meta: { junk: 'x'.repeat(100_000) } })
+    const { body } = await call('POST', '/mcp', brought, accept)
+    t.match(answerIn(body).result.structuredContent, { status, may_act: false }, name)
+  }
   await call('POST', `/confirm/${id}/approve`)
   t.match(await use(call, 'claim_approval', { id, ...act, details: { ...details, list: [] } }), {
     code: 'digest_mismatch',
