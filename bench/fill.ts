@@ -58,8 +58,7 @@ export async function fill(
   db.exec('BEGIN')
   const mark = markEvents(db)
   while (mark());
-  const file = fileConfirmations(db)
-  while (file() > 0);
+  for (const file of fileConfirmations(db)) while (file() > 0);
   db.exec('COMMIT')
   db.pragma('journal_mode = WAL')
   db.close()

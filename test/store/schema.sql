@@ -210,7 +210,7 @@ CREATE TABLE filed (
     PRIMARY KEY (facet, value, created_at, arrival)
   ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE filed_up_to (id INTEGER PRIMARY KEY CHECK (id = 1), arrival INTEGER NOT NULL) STRICT;
+CREATE TABLE filed_up_to (facet INTEGER PRIMARY KEY, arrival INTEGER NOT NULL) STRICT;
 
 CREATE TABLE "grants" (
     arrival INTEGER PRIMARY KEY,

@@ -151,14 +151,14 @@ function prepare(db: Database.Database) {
       .prepare(
         // What was filed together is gone through from the latest down to that of the first since then.
         `WITH RECURSIVE files (n) AS (
-          SELECT ${filedUpTo} / ${idsTogether}
+          SELECT ${filedUpTo(idEnd)} / ${idsTogether}
           UNION ALL SELECT n - 1 FROM files WHERE n > (SELECT arrival FROM confirmations
             WHERE created_at >= @since ORDER BY created_at LIMIT 1) / ${idsTogether})
         SELECT id FROM (
           SELECT arrival FROM files CROSS JOIN filed
           WHERE facet = ${idEnd} AND value = n || ':' || substr(@end, -6) AND created_at >= @since
           UNION ALL SELECT arrival FROM confirmations NOT INDEXED
-          WHERE arrival > ${filedUpTo} AND substr(id, -6) = substr(@end, -6) AND created_at >= @since)
+          WHERE arrival > ${filedUpTo(idEnd)} AND substr(id, -6) = substr(@end, -6) AND created_at >= @since)
         CROSS JOIN confirmations USING (arrival)
         WHERE substr(id, -length(@end)) = @end AND (@requester IS NULL OR requester = @requester)
         ORDER BY arrival DESC LIMIT @limit`,

@@ -192,14 +192,17 @@ function sourcesOf(given: Given[], order: Order): Source[] {
   return given.map(({ name, values }) => ({ name, arms: values.map((_, n) => rowsOf(name, 'a', [n])) }))
 }
 
-/** What is not filed yet and fits the filters that look into the files; and the other filters. Null: none looks there. */
+/** What is not filed yet by all of the filters that look into files, and fits them; and the other filters. Null: none does. */
 function unfiledOf(given: Given[], order: Order): [Source | null, Given[]] {
   const isFiled = ({ name }: Given) => name in facets
   const filed = given.filter(isFiled)
   if (filed.length === 0) return [null, given]
-  const conditions = filed.map(({ name }) => `a.${facets[name as FacetName].column} = @${name}0`)
+  const ofFacets = filed.map(({ name }) => facets[name as FacetName])
+  const conditions = filed.map(({ name }, n) => `a.${ofFacets[n]!.column} = @${name}0`)
   if (order === 'deadline') conditions.push("a.status = 'pending'")
-  const arm = `confirmations AS a NOT INDEXED WHERE a.arrival > ${filedUpTo} AND ${conditions.join(' AND ')}`
+  // Of one value the function is another, which wants a table.
+  const filedByAll = `min(${[...ofFacets.map(({ number }) => filedUpTo(number)), Number.MAX_SAFE_INTEGER].join()})`
+  const arm = `confirmations AS a NOT INDEXED WHERE a.arrival > ${filedByAll} AND ${conditions.join(' AND ')}`
   return [{ name: null, arms: [arm] }, given.filter((one) => !isFiled(one))]
 }
 

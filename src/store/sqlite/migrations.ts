@@ -708,13 +708,13 @@ export const migrations: readonly Migration[] = [
     arrival INTEGER NOT NULL,
     PRIMARY KEY (facet, value, created_at, arrival)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE filed_up_to (id INTEGER PRIMARY KEY CHECK (id = 1), arrival INTEGER NOT NULL) STRICT;
+  CREATE TABLE filed_up_to (facet INTEGER PRIMARY KEY, arrival INTEGER NOT NULL) STRICT;
   INSERT INTO filed SELECT 1, action, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
   INSERT INTO filed SELECT 2, requester, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
   INSERT INTO filed SELECT 3, session_key, created_at, arrival FROM confirmations ORDER BY 2, 3, 4;
   INSERT INTO filed SELECT 4, (arrival / 8192) || ':' || substr(id, -6), created_at, arrival FROM confirmations
     ORDER BY 2, 3, 4;
-  INSERT INTO filed_up_to SELECT 1, coalesce(max(arrival), 0) FROM confirmations;
+  INSERT INTO filed_up_to SELECT value, (SELECT coalesce(max(arrival), 0) FROM confirmations) FROM json_each('[1, 2, 3, 4]');
   DROP INDEX confirmations_action;
   DROP INDEX confirmations_requester;
   DROP INDEX confirmations_session_key;

@@ -96,13 +96,16 @@ export type Packet = [jobs: Job[], sentAt: number]
 export interface Writer {
   /** What came of each, in order, in one transaction. Never throws. */
   write(packets: Packet[]): PackedOutcome[]
-  /** Between two transactions, once the first one's callers are told: files confirmations, and keeps the log short. */
+  /** Between two transactions, once the first one's callers are told: files what came, a part at a time, and keeps the log short. */
   tidy(): void
   close(): void
 }
 
-/** So many confirmations: pages of what they are filed in have several of them, and looking through them takes half a millisecond. */
-const enoughToFile = 1000
+/**
+ * So many confirmations, and then the next kind of file has its turn: pages of each have several of those that came since its
+ * last one, and looking through them takes half a millisecond.
+ */
+const enoughToFile = 250
 
 /** So many jobs: most pages are written once for many of them, and it is done in some ten milliseconds. */
 const enoughToTidy = 1000
@@ -198,7 +201,6 @@ export function openWriter(file: string): Writer {
   const sessions = countRuns(db)
   const collect = collectRuns(db)
   const markNext = markEvents(db)
-  const fileNext = fileConfirmations(db)
 
   // There were keys, so there were events, whose numbers are not used again.
   const step = sql.lastSeq.get() === 0 && isMarked(file) ? safeStep : 0
@@ -210,7 +212,15 @@ export function openWriter(file: string): Writer {
   let now = 0
   /** How many were committed since the log was tidied. */
   let untidy = 0
-  /** At least so many confirmations are not filed, but for those of the last time that this could not be written. */
+  /** What is filed, each at its turn. */
+  const files = [
+    ...fileConfirmations(db).map((fileNext) => () => {
+      while (fileNext() > 0);
+    }),
+    fileSlots,
+  ]
+  let turn = 0
+  /** So many confirmations came since the last turn. */
   let unfiled = countUnfiled(db)
   /** What this transaction has looked up: null and nothing before it has. */
   let hasKeys: boolean | null = null
@@ -512,11 +522,12 @@ export function openWriter(file: string): Writer {
     }
   }
 
-  /** After a failure there is as much to do as before, and the next time comes. */
+  /** One thing at a time: what comes meanwhile waits. After a failure there is as much to do as before, and the next time comes. */
   function tidy(): void {
     try {
-      if (unfiled >= enoughToFile || slots.hasEnough()) fileAll()
-      if (untidy >= enoughToTidy) checkpoint()
+      if (slots.hasEnough()) inTransaction(fileSlots)
+      else if (unfiled >= enoughToFile) fileNext()
+      else if (untidy >= enoughToTidy) checkpoint()
     } catch (error) {
       if (db.inTransaction) sql.rollback.run()
       slots.forget()
@@ -524,12 +535,20 @@ export function openWriter(file: string): Writer {
     }
   }
 
-  function fileAll(): void {
+  function fileNext(): void {
     unfiled = 0
-    sql.begin.run()
-    while (fileNext() > 0);
+    inTransaction(files[turn]!)
+    turn = (turn + 1) % files.length
+  }
+
+  function fileSlots(): void {
     slots.recall()
     slots.file(now)
+  }
+
+  function inTransaction(some: () => void): void {
+    sql.begin.run()
+    some()
     commit()
     untidy += 1
   }
