@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { Refused, Unreachable } from '../../client/errors.js'
 import { createHttp } from '../../client/http.js'
 import { visibleLine } from '../../core/visible.js'
-import { alone, type Attempt, callsThis, type Ending, type Hook, type Host, type Scope } from './host.js'
+import { alone, askingAt, type Attempt, type Ending, type Hook, type Host, type Judgement, type Scope } from './host.js'
 import { readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
 import { wordsOf } from './words.js'
@@ -42,10 +42,13 @@ export async function check(host: Host, scope: Scope, call: string, ownUrl: stri
   for (const hook of hooks) {
     const said = (problem: string) => `The hook in ${hook.file}: ${problem}.`
     problems.push(...hook.problems.map(said))
-    if (hook.attempt !== null && hook.isShared && !callsThis(hook.attempt.command, machine)) {
-      problems.push(said("it calls another program than this one, and a project may be anybody's: it was not tried"))
-    } else if (hook.attempt !== null) {
-      const { isClosed, because } = await attempt(hook.attempt, hook, machine)
+    const judged = hook.attempt === null ? undefined : await attempt(hook.attempt, hook, host, machine)
+    if (judged === null) {
+      problems.push(
+        said("it is not as installing writes it for this program, and a project may be anybody's: it was not tried"),
+      )
+    } else if (judged !== undefined) {
+      const { isClosed, because } = judged
       tried.push({ settings: hook.file, closed: isClosed, because })
       if (!isClosed) problems.push(said(`tried while the service was away, ${because}`))
     }
@@ -133,17 +136,20 @@ export async function problemWithService(url: string, key: string | null): Promi
 
 // -- trying it -----------------------------------------------------------------------------------------------------------
 
-/** With the service's address pointed to a port where nothing listens. */
-async function attempt({ command, input, judge }: Attempt, { url }: Hook, machine: Machine) {
+/** With the service's address pointed to a port where nothing listens. Null where it may be somebody else's program. */
+async function attempt(
+  { command, input, judge }: Attempt,
+  { url, isShared }: Hook,
+  { name }: Host,
+  machine: Machine,
+): Promise<Judgement | null> {
   const away = `http://127.0.0.1:${await closedPort()}`
   const elsewhere = (text: string) => (url === undefined || url === '' ? text : text.replaceAll(url, away))
-  const ending = await run(
-    typeof command === 'string' ? elsewhere(command) : command.map(elsewhere),
-    elsewhere(JSON.stringify(input)),
-    { ...machine.env, HOLDPOINT_URL: away },
-    machine.cwd,
-  )
-  return judge(ending)
+  const own = typeof command === 'string' ? elsewhere(command) : command.map(elsewhere)
+  const called = isShared ? askingAt(away, command, name, machine) : own
+  if (called === null) return null
+  const env = { ...machine.env, HOLDPOINT_URL: away }
+  return judge(await run(called, elsewhere(JSON.stringify(input)), env, machine.cwd))
 }
 
 /** One that the system had free just now. */

@@ -114,11 +114,17 @@ export function isInstalled(command: unknown, host: HostName): boolean {
   return words[0]!.startsWith('/') && flags.join(' ') === '--url --key-file --timeout'
 }
 
-/** Whether it calls this very program, and nothing else: so it may be tried, whoever has written it. */
-export function callsThis(command: string | string[], { program }: Machine): boolean {
-  const text = outOfShell(typeof command === 'string' ? command : shellText(command))
-  const words = wordsOf(text.replace(otherwiseNo, ''))
-  return words !== null && [...program, 'hook'].every((word, index) => words[index] === word)
+/**
+ * Exactly as installing writes it for this very program: so it may be called, whoever has written it. Answers the same with
+ * another address in it; null where it is written in any other way.
+ */
+export function askingAt(url: string, command: string | string[], host: HostName, machine: Machine): string | null {
+  const text = typeof command === 'string' ? command : shellText(command)
+  const { seconds, ...access } = accessOf(text)
+  if (!isWhole(access) || seconds === undefined) return null
+  const ways = [(plain: string) => plain, (plain: string) => plain + otherwiseNo, inShell]
+  const way = ways.find((one) => one(hookCommand(machine, host, access, seconds)) === text)
+  return way === undefined ? null : way(hookCommand(machine, host, { ...access, url }, seconds))
 }
 
 /** Without what a shell does where it fails. */
@@ -134,7 +140,12 @@ function outOfShell(command: string): string {
 /** Of a command that installing has written. */
 export function wholeAccess(command: unknown): Access | null {
   const { url, keyFile } = accessOf(String(command))
-  return url === undefined || keyFile === undefined ? null : { url, keyFile }
+  const access = { url, keyFile }
+  return isWhole(access) ? access : null
+}
+
+function isWhole(access: Partial<Access>): access is Access {
+  return access.url !== undefined && access.keyFile !== undefined
 }
 
 /** Whether it is one of Holdpoint's, however it is called. */

@@ -432,6 +432,10 @@ t.test(
       `${ours}; touch ${marker}`,
       `${ours} $(touch ${marker})`,
       ours.replace(quote(program), `/usr/bin/touch ${marker}`),
+      // What stands behind is a word of its own only where the usual end is left out.
+      `${ours}\\ || { echo 'Not approved.' >&2; exit 2; };touch ${marker}`,
+      ours.replace('http:', "'ht'tp:"),
+      `${ours} --url ${url}`,
     ]
     mkdirSync(join(project, '.claude'))
     mkdirSync(join(project, '.codex'))
