@@ -22,7 +22,7 @@ import {
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
-import { leftOut } from './matcher.js'
+import { problemsWithMatcher } from './matcher.js'
 import { shellText } from './words.js'
 
 /** What Claude Code itself waits where nothing is said; nobody waits for an outcome. */
@@ -172,10 +172,8 @@ function environmentProblems({ env }: Machine, read: Read[]): string[] {
 }
 
 function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
-  const problems: string[] = []
+  const problems = problemsWithMatcher(matcher)
   const faults: string[] = []
-  const missed = leftOut(matcher)
-  if (missed !== null) problems.push(`its matcher leaves out tools (${missed}); make it "*"`)
   if (hook.onFailure !== 'block')
     problems.push('it has no "onFailure": "block": where it dies or is late, the call runs')
   for (const name of ['async', 'asyncRewake', 'once']) {

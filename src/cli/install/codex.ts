@@ -18,7 +18,7 @@ import {
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
-import { leftOut } from './matcher.js'
+import { problemsWithMatcher } from './matcher.js'
 
 const callSeconds = 600
 const outcomeSeconds = 60
@@ -90,9 +90,7 @@ function isOff(file: string): boolean {
 function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
   const command = String(hook.command)
   const { url, keyFile, seconds = callSeconds } = accessOf(command)
-  const problems: string[] = []
-  const missed = leftOut(matcher)
-  if (missed !== null) problems.push(`its matcher leaves out tools (${missed}); make it "*"`)
+  const problems = problemsWithMatcher(matcher)
   if (hook.async === true) problems.push('"async" is true, so calls do not wait for it')
   if (hook.type !== 'command')
     problems.push(`its type is ${JSON.stringify(hook.type)}, and Codex has only command for this`)
