@@ -93,9 +93,13 @@ function inspect({ machine, project }: Scope): Inspection {
     ({ file, isManaged }) => {
       if (!existsSync(file)) return []
       const settings = readLeniently(file)
-      if (settings !== null) return [{ file, isManaged, settings }]
-      problems.push(`${file} is no JSON object, and Claude Code leaves out the whole file.`)
-      return []
+      if (settings === null) {
+        problems.push(`${file} is no JSON object, and Claude Code leaves out the whole file.`)
+        return []
+      }
+      if (!areHooksWhole(settings))
+        problems.push(`${file} has hooks that are not as Claude Code wants them, so it may leave out the whole file.`)
+      return [{ file, isManaged, settings }]
     },
   )
   const hooks = read.flatMap(({ file, settings }) =>
@@ -143,6 +147,16 @@ function readLeniently(file: string): Record<string, unknown> | null {
   }
 }
 
+/** As its schema has them: by event a list of groups, of a group a list of hooks that have a type. */
+function areHooksWhole({ hooks }: Record<string, unknown>): boolean {
+  const areAll = (list: unknown, isOne: (one: Record<string, unknown>) => boolean) =>
+    Array.isArray(list) && list.every((one) => isObject(one) && isOne(one))
+  const isGroup = (group: Record<string, unknown>) =>
+    ['undefined', 'string'].includes(typeof group.matcher) &&
+    areAll(group.hooks, ({ type }) => typeof type === 'string')
+  return hooks === undefined || (isObject(hooks) && Object.values(hooks).every((groups) => areAll(groups, isGroup)))
+}
+
 function switchedOff({ file, isManaged, settings }: Read, runsAnyway: boolean): string[] {
   const off: string[] = []
   if (settings.disableAllHooks === true && (isManaged || !runsAnyway))
@@ -159,16 +173,27 @@ function switchedOff({ file, isManaged, settings }: Read, runsAnyway: boolean): 
   return off
 }
 
+/** With these it runs no hook. */
 const bare = ['CLAUDE_CODE_SIMPLE', 'CLAUDE_CODE_SAFE_MODE']
+/** These put somebody's program into every other, the hook's own included. */
+const loading = ['NODE_OPTIONS', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'BASH_ENV']
 
 function environmentProblems({ env }: Machine, read: Read[]): string[] {
-  return bare.flatMap((name) => {
-    const isSet = (value: unknown) =>
-      value === true || (typeof value === 'string' && !['', '0', 'false'].includes(value.toLowerCase()))
-    const file = read.find(({ settings }) => isObject(settings.env) && isSet(settings.env[name]))?.file
+  const isSet = (value: unknown) =>
+    value === true || (typeof value === 'string' && !['', '0', 'false'].includes(value.toLowerCase()))
+  const fileWith = (name: string) =>
+    read.find(({ settings }) => isObject(settings.env) && isSet(settings.env[name]))?.file
+  const off = bare.flatMap((name) => {
+    const file = fileWith(name)
     if (!isSet(env[name]) && file === undefined) return []
     return [`${name} is set ${file === undefined ? 'in the environment' : `in ${file}`}: no hook runs.`]
   })
+  // In the environment itself it is there when the hook is tried.
+  const loaded = loading.flatMap((name) => {
+    const file = fileWith(name)
+    return file === undefined ? [] : [`${name} is set in ${file}: what it loads may answer in the hook's place.`]
+  })
+  return [...off, ...loaded]
 }
 
 function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
@@ -183,7 +208,9 @@ function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'fi
   const doesBlock = hook.onFailure === 'block'
   if (hook.type === 'http') {
     // What Claude Code does where it gets no answer, `onFailure` alone says.
-    return { attempt: null, url: new URL(String(hook.url)).origin, keyFile: undefined, problems, faults }
+    const url = URL.canParse(String(hook.url)) ? new URL(String(hook.url)).origin : undefined
+    if (url === undefined) faults.push(`${JSON.stringify(hook.url)} is no address`)
+    return { attempt: null, url, keyFile: undefined, problems, faults }
   }
   if (hook.type !== 'command') {
     problems.push(`its type is ${JSON.stringify(hook.type)}, and only command and http can be closed`)

@@ -185,6 +185,16 @@ const opened: [what: string, change: (settings: any) => void, sentence: RegExp][
     /CLAUDE_CODE_SIMPLE is set in .*settings\.json/,
   ],
   [
+    'an environment that puts a program into the hook',
+    (settings) => (settings.env = { NODE_OPTIONS: '--require ./allow.cjs' }),
+    /NODE_OPTIONS is set in .*settings\.json: what it loads may answer in the hook's place/,
+  ],
+  [
+    'a file that Claude Code does not take',
+    ({ hooks }) => hooks.PreToolUse.push({ matcher: 'Bash' }),
+    /settings\.json has hooks that are not as Claude Code wants them/,
+  ],
+  [
     'a hook that allows whatever happens',
     ({ hooks }) =>
       (hooks.PreToolUse[0].hooks[0].command =
@@ -240,6 +250,8 @@ t.test('a hook over HTTP is closed by onFailure alone', async (t) => {
   })
   installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://127.0.0.1:9/hooks/claude-code' }))
   t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/cannot be reached/] })
+  installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://[/hooks/claude-code' }))
+  t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/is no address/] })
 })
 
 t.test('a matcher that fits all leaves it closed', async (t) => {
