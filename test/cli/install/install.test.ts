@@ -291,9 +291,12 @@ t.test('the first key ends open mode: it is asked about, and whoever says yes ge
 })
 
 t.test('--yes says it for a script, and no running service is needed', async (t) => {
-  const { install, keys: listKeys } = await prepareInstaller(t, { hasKeys: false, isRunning: false })
-  const { code, stdout, stderr } = await install('claude-code', '--yes', '--json')
+  const { install, project, keys: listKeys } = await prepareInstaller(t, { hasKeys: false, isRunning: false })
+  const umask = process.umask(0o022)
+  t.teardown(() => process.umask(umask))
+  const { code, stdout, stderr } = await install('claude-code', '--project', project, '--yes', '--json')
   t.equal(code, 0, stderr)
+  t.equal(modeOf(join(project, '.claude')), 0o755, 'an agent that runs as another user reads it')
   t.match(JSON.parse(stdout), {
     operator: { name: 'ann', file: /keys\/ann-/ },
     key: { is_new: true },
