@@ -8,11 +8,11 @@ import {
   type Hook,
   type Host,
   hookCommand,
+  inShell,
   type Inspection,
   isHook,
   isObject,
   type Judgement,
-  otherwiseNo,
   type Scope,
 } from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
@@ -45,11 +45,12 @@ export const codex: Host = {
 }
 
 function wanted({ machine }: Scope, access: { url: string; keyFile: string }): Groups {
-  const group = (seconds: number, otherwise = '') => ({
-    matcher: '*',
-    hooks: [{ type: 'command', command: hookCommand(machine, 'codex', access, seconds) + otherwise, timeout: seconds }],
-  })
-  return { PreToolUse: group(callSeconds, otherwiseNo), PostToolUse: group(outcomeSeconds) }
+  const command = (seconds: number) => hookCommand(machine, 'codex', access, seconds)
+  const group = (command: string, timeout: number) => ({ matcher: '*', hooks: [{ type: 'command', command, timeout }] })
+  return {
+    PreToolUse: group(inShell(command(callSeconds)), callSeconds),
+    PostToolUse: group(command(outcomeSeconds), outcomeSeconds),
+  }
 }
 
 function userFolder(machine: Machine): string {

@@ -92,7 +92,7 @@ export interface Judgement {
 
 // -- commands ------------------------------------------------------------------------------------------------------------
 
-/** For hosts that run it through a shell: where it cannot be started or is killed, that is a no, too. */
+/** Where it cannot be started or is killed, that is a no, too. */
 export const otherwiseNo = " || { echo 'Not approved.' >&2; exit 2; }"
 
 /** As one that a host calls by its words alone. */
@@ -100,9 +100,9 @@ export function hookCommand({ program }: Machine, host: HostName, { url, keyFile
   return shellText([...program, 'hook', host, '--url', url, '--key-file', keyFile, '--timeout', String(seconds)])
 }
 
-/** The same for a host that runs no shell, and takes a command that dies for one that has no objection. */
+/** The same with a shell of its own, for a host that runs none, or that of the user: not every one reads this. */
 export function inShell(command: string): string {
-  return shellText(['sh', '-c', command + otherwiseNo])
+  return shellText(['/bin/sh', '-c', command + otherwiseNo])
 }
 
 /** Whether installing has written it, with whatever values: what people write themselves is not as long. */
@@ -133,8 +133,9 @@ export function alone(command: string): string {
 }
 
 function outOfShell(command: string): string {
-  const words = wordsOf(command) ?? []
-  return words.length === 3 && words[0] === 'sh' && words[1] === '-c' ? words[2]! : command
+  const [shell = '', flag, inside, ...more] = wordsOf(command) ?? []
+  const isOne = /^(\/bin\/)?sh$/.test(shell) && flag === '-c' && more.length === 0
+  return isOne && inside !== undefined ? inside : command
 }
 
 /** Of a command that installing has written. */
