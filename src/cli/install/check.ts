@@ -9,7 +9,7 @@ import { visibleLine } from '../../core/visible.js'
 import { alone, askingAt, type Attempt, type Ending, type Hook, type Host, type Judgement, type Scope } from './host.js'
 import { readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
-import { wordsOf } from './words.js'
+import { shellText, wordsOf } from './words.js'
 
 export interface Checked {
   host: string
@@ -34,13 +34,13 @@ export async function check(host: Host, scope: Scope, call: string, ownUrl: stri
   const { files, hooks, problems, notes } = host.inspect(scope)
   const tried: Checked['tried'] = []
   const faults: string[] = []
-  if (hooks.length === 0 && host.open === null) {
+  if (hooks.length === 0) {
     const where =
       files.length === 0 ? `there are no settings (${host.settings(scope)})` : `it is not in ${files.join(', ')}`
-    problems.push(`There is no hook of Holdpoint: ${where}. To put it in: ${call}`)
+    problems.push(`There is no ${host.what} of Holdpoint: ${where}. To put it in: ${call}`)
   }
   for (const hook of hooks) {
-    const said = (problem: string) => `The hook in ${hook.file}: ${problem}.`
+    const said = (problem: string) => `The ${host.what} in ${hook.file}: ${problem}.`
     problems.push(...hook.problems.map(said))
     const judged = hook.attempt === null ? undefined : await attempt(hook.attempt, hook, host, machine)
     if (judged === null) {
@@ -69,14 +69,16 @@ export function sayMany(hooks: Hook[]): string {
 
 export function checkText(
   { closed, settings, problems, faults, notes, tried }: Checked,
-  { title, open }: Host,
+  { title, what, open }: Host,
   call: string,
 ): string {
   const isFine = closed && faults.length === 0
   const canBePutRight = [...problems, ...faults].some((one) => one !== open)
   const headline = isFine ? 'closed.' : closed ? 'closed, and no call gets through:' : 'NOT CLOSED:'
   const lines = [
-    ...tried.map(({ settings: file, because }) => `Tried the hook in ${file} while the service was away: ${because}.`),
+    ...tried.map(
+      ({ settings: file, because }) => `Tried the ${what} in ${file} while the service was away: ${because}.`,
+    ),
     ...settings.map((file) => `Looked at ${file}.`),
     ...notes,
     ...(canBePutRight ? [`To put the settings right: ${call}`] : []),
@@ -89,8 +91,8 @@ export function checkText(
 
 function programFaults({ attempt }: Hook): string[] {
   if (attempt === null) return []
-  const words = typeof attempt.command === 'string' ? wordsOf(alone(attempt.command)) : attempt.command
-  const [program, script] = words ?? []
+  const { command } = attempt
+  const [program, script] = wordsOf(alone(typeof command === 'string' ? command : shellText(command))) ?? []
   if (program === undefined || !program.startsWith('/')) return []
   if (!isExecutable(program)) return [`${program} is not there, or cannot be run`]
   return script?.startsWith('/') === true && !existsSync(script) ? [`${script} is not there`] : []
@@ -181,6 +183,9 @@ function run(command: string | string[], input: string, env: Machine['env'], cwd
       } catch {
         // It has just ended by itself.
       }
+      // Of what it has left behind in another group, nobody waits for the end.
+      child.stdout.destroy()
+      child.stderr.destroy()
     }, patienceMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout = (stdout + text).slice(0, 100_000)))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(0, 100_000)))

@@ -32,6 +32,7 @@ const outcomeSeconds = 60
 export const claudeCode: Host = {
   name: 'claude-code',
   title: 'Claude Code',
+  what: 'hook',
   scopes: ['user', 'project'],
   open: null,
   settings: ({ machine, project }) =>

@@ -29,6 +29,7 @@ const notClosed =
 export const codex: Host = {
   name: 'codex',
   title: 'Codex',
+  what: 'hook',
   scopes: ['user', 'project'],
   open: notClosed,
   settings: ({ machine, project }) =>

@@ -33,6 +33,7 @@ const outcomeSeconds = 60
 export const hermes: Host = {
   name: 'hermes',
   title: 'Hermes',
+  what: 'hook',
   scopes: ['user'],
   open: null,
   settings: ({ machine }) => join(folderOf(machine, 'HERMES_HOME', '.hermes'), 'config.yaml'),

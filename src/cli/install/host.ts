@@ -23,6 +23,8 @@ export interface Host {
   name: HostName
   /** What it is called by people. */
   title: string
+  /** What of ours is put into it. */
+  what: 'hook' | 'plugin' | 'server'
   /** Which of the two it has. */
   scopes: readonly ('user' | 'project')[]
   /** Why it may run a tool call that nobody approved, whatever its settings are; null where they can close it. */

@@ -13,6 +13,7 @@ const name = 'holdpoint'
 export const mcp: Host = {
   name: 'mcp',
   title: 'MCP',
+  what: 'server',
   scopes: ['project'],
   open: notClosed,
   settings: ({ machine, project }) => join(project ?? machine.cwd, '.mcp.json'),
@@ -60,12 +61,13 @@ function isOurs(server: unknown): server is Server {
 
 function inspect(scope: Scope): Inspection {
   const file = mcp.settings(scope)
-  if (!existsSync(file)) return { files: [], hooks: [], problems: [], notes: [] }
-  const problems: string[] = []
+  const found: Inspection = { files: [file], hooks: [], problems: [], notes: [] }
+  if (!existsSync(file)) return { ...found, files: [] }
   try {
-    if (!isOurs(standing(readFileSync(file, 'utf8')))) problems.push(`${file} has no server ${name}.`)
+    const access = mcp.installed(readFileSync(file, 'utf8'))
+    if (access === null) return found
+    return { ...found, hooks: [{ file, isShared: true, attempt: null, ...access, problems: [], faults: [] }] }
   } catch {
-    problems.push(`${file} is no JSON.`)
+    return { ...found, problems: [`${file} is no JSON.`] }
   }
-  return { files: [file], hooks: [], problems, notes: [] }
 }

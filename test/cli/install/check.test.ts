@@ -53,7 +53,7 @@ async function sayYesInHermes(installer: Installer): Promise<void> {
 
 t.test('what was installed is closed, as far as the host can be', async (t) => {
   const installer = await prepareInstaller(t)
-  const { install, home } = installer
+  const { install, home, project } = installer
   t.match(await check(installer, 'claude-code'), {
     code: 1,
     closed: false,
@@ -83,6 +83,7 @@ t.test('what was installed is closed, as far as the host can be', async (t) => {
   await sayYesInHermes(installer)
   t.match(await check(installer, 'hermes'), { code: 0, closed: true, faults: [], tried: [{ because: /exit code 2/ }] })
 
+  t.match((await check(installer, 'codex')).problems, [/runs the call where its hook is late/, /There is no hook/])
   await install('codex')
   t.match(await check(installer, 'codex'), {
     code: 1,
@@ -94,10 +95,15 @@ t.test('what was installed is closed, as far as the host can be', async (t) => {
     (await install('codex', '--check')).stdout,
     /^Codex is NOT CLOSED:\n  - Codex is not closed: it runs the call/,
   )
-  t.match(await check(installer, 'mcp', '--project', installer.project), {
+  t.match((await check(installer, 'mcp', '--project', project)).problems, [/a model may act/, /There is no server/])
+  await install('mcp', '--project', project)
+  t.same((await check(installer, 'mcp', '--project', project)).faults, [])
+  rmSync(join(home, '.config/holdpoint/keys', (await installer.keys()).at(-1)!.name))
+  t.match(await check(installer, 'mcp', '--project', project), {
     code: 1,
     closed: false,
     problems: [/a model may act without/],
+    faults: [/The server in .* is missing/],
   })
 })
 
@@ -523,6 +529,8 @@ t.test('whatever opens Hermes is found', async (t) => {
   rmSync(join(installer.home, '.hermes/shell-hooks-allowlist.json'))
   edit(installer, 'hermes', (settings) => (settings.hooks_auto_accept = true))
   t.match(await check(installer, 'hermes'), { code: 0, closed: true })
+  rmSync(installer.machine.program[0]!)
+  t.match(await check(installer, 'hermes'), { code: 1, closed: true, faults: [/is not there, or cannot be run/] })
 })
 
 t.test('of Codex it says what is wrong beside that it cannot be closed', async (t) => {
