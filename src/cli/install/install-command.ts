@@ -20,7 +20,14 @@ import { problemWithPlace, readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
 import { mcp } from './mcp.js'
 import { openclaw } from './openclaw.js'
-import { backupOf, readSettings, removeFile, type SettingsFile, writeSettings } from './settings-file.js'
+import {
+  backupOf,
+  readSettings,
+  removeFile,
+  removeLeftovers,
+  type SettingsFile,
+  writeSettings,
+} from './settings-file.js'
 
 const hosts: Record<HostName, Host> = { 'claude-code': claudeCode, codex, hermes, openclaw, mcp }
 
@@ -216,6 +223,7 @@ function change(
   file: SettingsFile,
   make: (standing: SettingsFile) => { text: string; keepsBackup: boolean },
 ): { isChanged: boolean; backup: string | null } {
+  removeLeftovers(file.real)
   for (let turn = 0; turn < 10; turn += 1) {
     const standing = turn === 0 ? file : readSettings(file.path, file.mode)
     const { text, keepsBackup } = make(standing)
@@ -269,7 +277,7 @@ async function takeBack(context: Context, host: Host, scope: Scope): Promise<voi
   const [left, kept] = [readSettings(file.path, 0o600), readSettings(backupOf(file), 0o600)]
   // A file that was made for this alone goes as it came, and so does a backup of what stands there again.
   if (isChanged && kept.text === null && isBare(left.text ?? '')) removeFile(left.real)
-  if (isChanged && kept.text === left.text) removeFile(backupOf(file))
+  if (kept.text === left.text) removeFile(backupOf(file))
   const { revoked, hadFile } = await endKey(context, machine, name)
   const keptKey = used === null || used.keyFile === keyFileOf(machine, name) ? null : used.keyFile
   if (given.options.json === true) {

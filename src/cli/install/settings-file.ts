@@ -5,10 +5,12 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -94,9 +96,32 @@ function makeFolder(folder: string, mode: number): void {
   mkdirSync(folder, { recursive: true, mode: mode | ((mode & 0o444) >> 2) })
 }
 
+/** What is written before it takes its place. */
+export function temporaryOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${process.pid}.tmp`)
+}
+
+/** Of this file and its backup: what was being written by those who are gone. */
+export function removeLeftovers(path: string): void {
+  const folder = dirname(path)
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) {
+    const writer = name.startsWith(`.${basename(path)}.`) ? /\.(\d+)\.tmp$/.exec(name)?.[1] : undefined
+    if (writer !== undefined && !isRunning(Number(writer))) removeFile(join(folder, name))
+  }
+}
+
+function isRunning(id: number): boolean {
+  try {
+    return process.kill(id, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 /** Whole or not at all, and on disk. */
 export function replaceFile(path: string, text: string, mode: number): void {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`)
+  const temporary = temporaryOf(path)
   try {
     rmSync(temporary, { force: true })
     const file = openSync(temporary, 'wx', mode)

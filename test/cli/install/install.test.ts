@@ -323,13 +323,13 @@ t.test('what a crash has left is completed: a key without a file, a file without
 
   // It was made and never kept: nobody has it, so it goes.
   rmSync(join(home, keys, name))
-  write(`${keys}/${name}.99999.tmp`, 'half')
+  write(`${keys}/.${name}.9999999.tmp`, 'half')
   t.match(await install('claude-code'), { code: 0 })
   t.match(
     (await listKeys()).filter((one) => one.name === name).map(({ state }) => state),
     ['revoked', 'live'],
   )
-  t.notOk(exists(`${keys}/${name}.99999.tmp`))
+  t.notOk(exists(`${keys}/.${name}.9999999.tmp`))
 
   // Somebody revoked it: another takes its place.
   await command(dbPath, 'keys', 'revoke', name)
@@ -337,8 +337,12 @@ t.test('what a crash has left is completed: a key without a file, a file without
   t.equal(await statusWith(read(`${keys}/${name}`).trim()), 200)
 
   // The settings were taken out, and then it broke off.
-  rmSync(join(home, settingsOf['claude-code']))
+  write(settingsOf['claude-code'], '{ "a": 1 }')
+  write(`${settingsOf['claude-code']}.before-holdpoint`, '{ "a": 1 }')
+  write('.claude/.settings.json.before-holdpoint.9999999.tmp', '{')
+  write(`.claude/.settings.json.${process.pid}.tmp`, 'of one that runs')
   t.match(await install('claude-code', '--undo'), { code: 0, stderr: /is revoked.*\nIts file is removed/ })
+  t.same(readdirSync(join(home, '.claude')), [`.settings.json.${process.pid}.tmp`, 'settings.json'])
 })
 
 t.test('two at the same time come to the same: one key, one hook', async (t) => {
