@@ -23,6 +23,7 @@ import { openclaw } from './openclaw.js'
 import {
   backupOf,
   readSettings,
+  refuseUnwritable,
   removeFile,
   removeLeftovers,
   type SettingsFile,
@@ -167,6 +168,7 @@ async function putIn(context: Context, host: Host, scope: Scope): Promise<void> 
   const name = nameOf(host, scope, file.path)
   // Before a key is made: what cannot be written is refused while nothing has happened.
   mergeInto(host, file, scope, { url, keyFile: givenFile ?? keyFileOf(machine, name) })
+  refuseUnwritable(file)
   const key = givenFile === null ? await ensureKey(context, machine, name, project) : null
   const access = { url, keyFile: givenFile ?? key!.file }
   const { isChanged, backup } = change(file, (standing) => ({

@@ -75,6 +75,19 @@ export function backupOf({ real }: SettingsFile): string {
   return `${real}.before-holdpoint`
 }
 
+/** Refuses what could not be written, while nothing has happened yet. */
+export function refuseUnwritable({ path, real, text }: SettingsFile): void {
+  guarded(path, () => {
+    let folder = dirname(real)
+    while (!existsSync(folder)) folder = dirname(folder)
+    accessSync(folder, constants.W_OK)
+    const user = process.geteuid?.() ?? 0
+    // Only root can give a file to whoever had it before.
+    if (text !== null && user !== 0 && statSync(real).uid !== user)
+      throw new CommandRefused(`${path} belongs to another user. It is as it was.`)
+  })
+}
+
 /** False, and nothing is written, where somebody else has changed it since it was read. */
 export function writeSettings(file: SettingsFile, text: string, keepsBackup: boolean): boolean {
   const { path, real, mode } = file
@@ -166,6 +179,6 @@ function guarded<T>(path: string, use: () => T): T {
     const { code, message } = error as NodeJS.ErrnoException
     const why =
       code === 'EACCES' || code === 'EPERM' ? 'this user may not' : code === 'ELOOP' ? 'its links go round' : message
-    throw new CommandRefused(`${path} cannot be read or written: ${why}. Nothing is changed.`)
+    throw new CommandRefused(`${path} cannot be read or written: ${why}. It is as it was.`)
   }
 }

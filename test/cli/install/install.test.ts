@@ -457,13 +457,14 @@ t.test(
   'what this user may not read or write is refused',
   { skip: process.getuid?.() === 0 && 'root may do everything' },
   async (t) => {
-    const { install, write, home } = await prepareInstaller(t)
+    const { install, write, home, keys: listKeys } = await prepareInstaller(t)
     write(settingsOf['claude-code'], '{}', 0o000)
     t.match(await install('claude-code'), { code: 1, stderr: /this user may not/ })
     write(settingsOf.codex, '{}')
     chmodSync(join(home, '.codex'), 0o555)
     t.teardown(() => chmodSync(join(home, '.codex'), 0o755))
     t.match(await install('codex'), { code: 1, stderr: /this user may not/ })
+    t.equal((await listKeys()).length, 1, 'no key was made for any')
   },
 )
 
