@@ -55,7 +55,7 @@ export async function check(host: Host, scope: Scope, call: string, ownUrl: stri
     faults.push(...[...hook.faults, ...programFaults(hook), ...(await accessFaults(hook, ownUrl))].map(said))
   }
   const old = hooks.length === 0 ? null : ((await host.problemWithVersion?.(machine)) ?? null)
-  if (old !== null) problems.push(old)
+  if (old !== null) (old.isKnown ? problems : notes).push(old.problem)
   if (host.open !== null) problems.unshift(host.open)
   if (hooks.length > 1) notes.push(sayMany(hooks))
   const closed = problems.length === 0

@@ -234,16 +234,18 @@ function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'fi
 const firstVersion = [2, 1, 295]
 
 /** As `claude --version` says it, where there is one to be found. */
-async function problemWithVersion({ env, cwd }: Machine): Promise<string | null> {
+async function problemWithVersion({ env, cwd }: Machine): ReturnType<NonNullable<Host['problemWithVersion']>> {
   const said = await new Promise<string>((resolve) => {
     const options = { env: env as NodeJS.ProcessEnv, cwd, timeout: 10_000 }
     execFile('claude', ['--version'], options, (error, stdout) => resolve(error === null ? stdout : ''))
   })
   const version = /^(\d+)\.(\d+)\.(\d+)/.exec(said.trim())?.slice(1).map(Number)
-  if (version === undefined) return null
+  const needed = `only from ${firstVersion.join('.')} on does "onFailure" close it`
+  if (version === undefined)
+    return { isKnown: false, problem: `Which Claude Code is here is not known (claude --version); ${needed}.` }
   const at = version.findIndex((part, index) => part !== firstVersion[index])
   if (at < 0 || version[at]! > firstVersion[at]!) return null
-  return `Claude Code here is ${version.join('.')}; only from ${firstVersion.join('.')} on does "onFailure" close it.`
+  return { isKnown: true, problem: `Claude Code here is ${version.join('.')}; ${needed}.` }
 }
 
 /** A call that nobody makes: should it be asked about all the same, it says so and does nothing. */

@@ -41,8 +41,8 @@ export interface Host {
   /** What is left to do for whoever installs it. */
   next(scope: Scope): string[]
   inspect(scope: Scope): Inspection
-  /** Why the host's version does not do what its settings say; null where it does, or where that is not known. */
-  problemWithVersion?(machine: Machine): Promise<string | null>
+  /** Why the host's version does not do what its settings say, or that nobody knows whether it does; null where it does. */
+  problemWithVersion?(machine: Machine): Promise<{ isKnown: boolean; problem: string } | null>
 }
 
 /** What the host's own settings say. */

@@ -280,6 +280,7 @@ async function takeBack(context: Context, host: Host, scope: Scope): Promise<voi
   // A file that was made for this alone goes as it came, and so does a backup of what stands there again.
   if (isChanged && kept.text === null && isBare(left.text ?? '')) removeFile(left.real)
   if (kept.text === left.text) removeFile(backupOf(file))
+  if (isChanged && given.options.json !== true) output.tell(`Holdpoint is out of ${visibleLine(file.path)}.`)
   const { revoked, hadFile } = await endKey(context, machine, name)
   const keptKey = used === null || used.keyFile === keyFileOf(machine, name) ? null : used.keyFile
   if (given.options.json === true) {
@@ -291,7 +292,6 @@ async function takeBack(context: Context, host: Host, scope: Scope): Promise<voi
       key_file_kept: keptKey,
     })
   }
-  if (isChanged) output.tell(`Holdpoint is out of ${visibleLine(file.path)}.`)
   if (revoked.length > 0) output.tell(`The key of ${visibleLine(name)} is revoked: ${revoked.join(', ')}.`)
   if (hadFile) output.tell(`Its file is removed: ${visibleLine(keyFileOf(machine, name))}.`)
   if (keptKey !== null) output.tell(`The key in ${visibleLine(keptKey)} was not made here, and is left as it is.`)

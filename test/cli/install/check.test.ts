@@ -308,7 +308,7 @@ t.test('every place that Claude Code reads is read: user, project, local and man
   t.match(await check(installer, 'claude-code'), { code: 0, closed: true })
 
   writeFileSync(join(project, '.claude/settings.json'), JSON.stringify({ hooks }))
-  t.match((await check(installer, 'claude-code')).notes, [/There are 2 hooks of Holdpoint .*One is enough/])
+  t.match((await check(installer, 'claude-code')).notes.at(-1), /There are 2 hooks of Holdpoint .*One is enough/)
   machine.env.CLAUDE_CODE_SAFE_MODE = '1'
   t.match(await check(installer, 'claude-code'), {
     code: 1,
@@ -336,6 +336,11 @@ t.test('a Claude Code that is too old to be closed is found', async (t) => {
     const checked = await check(installer, 'claude-code')
     t.equal(checked.code, code, version)
     if (code === 1) t.match(checked.problems, [/Claude Code here is .*; only from 2\.1\.295 on/])
+    t.equal(
+      checked.notes.some((one) => /is not known/.test(one)),
+      version === 'nonsense',
+      version,
+    )
   }
 })
 

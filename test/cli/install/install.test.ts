@@ -525,7 +525,7 @@ t.test('what is taken back without the database it was made in is not forgotten'
   await install('claude-code')
   const { name } = (await listKeys()).at(-1)!
   const elsewhere = await install('claude-code', '--undo', '--db-path', `${dbPath}.other`)
-  t.match(elsewhere, { code: 1, stderr: /There is no database .*so the key in .* is not revoked/ })
+  t.match(elsewhere, { code: 1, stderr: /is out of .*\nThere is no database .*so the key in .* is not revoked/ })
   t.ok(exists(`${keys}/${name}`))
   t.match(await install('claude-code', '--undo'), { code: 0, stderr: /is revoked/ })
 })
