@@ -112,7 +112,8 @@ function urlOf({ given: { options }, remote, config }: Context): string {
   if (named !== undefined && options['key-file'] === undefined && !isLoopback(parsed.hostname)) {
     throw wrong('key-file', `is needed: a key for the service at ${parsed.host} cannot be made from here`)
   }
-  if (parsed.username !== '' || parsed.password !== '') throw wrong('url', 'must have no name and no password in it')
+  if (parsed.username !== '' || parsed.password !== '' || /[?#]/.test(url))
+    throw wrong('url', 'must have no name, password, query or fragment in it')
   return url
 }
 

@@ -505,7 +505,8 @@ const misread: [words: string[], code: number, sentence: RegExp][] = [
   [['claude-code', '--project', '/does/not/exist'], 1, /is no folder/],
   [['claude-code', '--url', 'ftp://x'], 2, /--url: must be the address of a service/],
   [['claude-code', '--url', 'nonsense'], 2, /--url: must be the address of a service/],
-  [['claude-code', '--url', 'http://a:b@localhost:1'], 2, /--url: must have no name and no password/],
+  [['claude-code', '--url', 'http://a:b@localhost:1'], 2, /--url: must have no name, password/],
+  [['claude-code', '--url', 'http://localhost:1/?a=b'], 2, /--url: must have no .* query/],
   [
     ['claude-code', '--url', 'https://holdpoint.example.org'],
     2,
