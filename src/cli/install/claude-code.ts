@@ -1,6 +1,6 @@
 // Claude Code: hooks of type command in settings.json, closed by `onFailure` beside the command.
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type Access,
@@ -20,9 +20,10 @@ import {
   wholeAccess,
 } from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
-import { readJson } from './json-text.js'
+import { readJson, UnfitText } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
 import { problemsWithMatcher } from './matcher.js'
+import { inspectSettings } from './settings-file.js'
 import { shellText } from './words.js'
 
 /** What Claude Code itself waits where nothing is said; nobody waits for an outcome. */
@@ -41,7 +42,12 @@ export const claudeCode: Host = {
   merge: (text, scope, access) => mergeHooks(text, 'claude-code', wanted(scope, access)),
   remove: (text) => removeHooks(text, 'claude-code'),
   installed: (text) => installedIn(text, 'claude-code'),
-  next: () => [
+  next: ({ project }) => [
+    ...(project === null
+      ? []
+      : [
+          'It names paths of this machine: whoever gets it with the project is denied every call, until they install it.',
+        ]),
     'It takes Claude Code 2.1.295 or newer: older ones run the call where the hook cannot be started.',
     'Begin sessions anew that are open.',
   ],
@@ -93,11 +99,12 @@ function inspect({ machine, project }: Scope): Inspection {
   const read = [...managed, ...[...new Set(others)].map((file) => ({ file, isManaged: false }))].flatMap(
     ({ file, isManaged }) => {
       if (!existsSync(file)) return []
-      const settings = readLeniently(file)
-      if (settings === null) {
-        problems.push(`${file} is no JSON object, and Claude Code leaves out the whole file.`)
+      const found = inspectSettings(file, readObject)
+      if ('problem' in found) {
+        problems.push(`${found.problem} Claude Code leaves out the whole file.`)
         return []
       }
+      const settings = found.said
       if (!areHooksWhole(settings))
         problems.push(`${file} has hooks that are not as Claude Code wants them, so it may leave out the whole file.`)
       return [{ file, isManaged, settings }]
@@ -139,13 +146,10 @@ function managedFiles({ root }: Machine): string[] {
   })
 }
 
-function readLeniently(file: string): Record<string, unknown> | null {
-  try {
-    const settings = readJson(readFileSync(file, 'utf8'))
-    return isObject(settings) ? settings : null
-  } catch {
-    return null
-  }
+function readObject(text: string): Record<string, unknown> {
+  const settings = readJson(text)
+  if (!isObject(settings)) throw new UnfitText('is no JSON object.')
+  return settings
 }
 
 /** As its schema has them: by event a list of groups, of a group a list of hooks that have a type. */

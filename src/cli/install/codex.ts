@@ -19,6 +19,7 @@ import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standi
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
 import { problemsWithMatcher } from './matcher.js'
+import { inspectSettings } from './settings-file.js'
 
 const callSeconds = 600
 const outcomeSeconds = 60
@@ -64,14 +65,14 @@ function inspect({ machine, project }: Scope): Inspection {
   const files = [...new Set([own, join(project ?? machine.cwd, '.codex', 'hooks.json')])]
   const there = files.filter((file) => existsSync(file))
   const hooks = there.flatMap((file) => {
-    try {
-      return listHooks(readJson(readFileSync(file, 'utf8')))
-        .filter(({ event, hook }) => event === 'PreToolUse' && isHook(hook.command, 'codex'))
-        .map((one) => ({ ...readHook(one, machine), file, isShared: file !== own }))
-    } catch {
-      problems.push(`${file} is no JSON, and Codex leaves it out.`)
+    const found = inspectSettings(file, (text) => listHooks(readJson(text)))
+    if ('problem' in found) {
+      problems.push(`${found.problem} Codex leaves it out.`)
       return []
     }
+    return found.said
+      .filter(({ event, hook }) => event === 'PreToolUse' && isHook(hook.command, 'codex'))
+      .map((one) => ({ ...readHook(one, machine), file, isShared: file !== own }))
   })
   if (isOff(join(userFolder(machine), 'config.toml')))
     problems.push('Hooks are turned off in config.toml: [features] hooks = false.')

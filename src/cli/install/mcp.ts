@@ -1,9 +1,10 @@
 // Any client of MCP that reads `.mcp.json` in a project. A model may leave a tool alone, so this asks and cannot close.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Access, type Host, type Inspection, isObject, type Scope } from './host.js'
 import { put, readJson, remove } from './json-text.js'
+import { inspectSettings } from './settings-file.js'
 import { shellText, valueOf } from './words.js'
 
 const notClosed =
@@ -63,11 +64,8 @@ function inspect(scope: Scope): Inspection {
   const file = mcp.settings(scope)
   const found: Inspection = { files: [file], hooks: [], problems: [], notes: [] }
   if (!existsSync(file)) return { ...found, files: [] }
-  try {
-    const access = mcp.installed(readFileSync(file, 'utf8'))
-    if (access === null) return found
-    return { ...found, hooks: [{ file, isShared: true, attempt: null, ...access, problems: [], faults: [] }] }
-  } catch {
-    return { ...found, problems: [`${file} is no JSON.`] }
-  }
+  const access = inspectSettings(file, mcp.installed)
+  if ('problem' in access) return { ...found, problems: [access.problem] }
+  if (access.said === null) return found
+  return { ...found, hooks: [{ file, isShared: true, attempt: null, ...access.said, problems: [], faults: [] }] }
 }

@@ -20,6 +20,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { CommandRefused } from '../output.js'
+import { UnfitText } from './json-text.js'
 
 export interface SettingsFile {
   /** Where the host looks. */
@@ -67,6 +68,17 @@ export function readSettings(path: string, mode: number): SettingsFile {
     }
   } catch {
     throw new CommandRefused(`${path} is no text in UTF-8.`)
+  }
+}
+
+/** What is made of its text, or what is wrong with it: of a project it may be anything that can be in a folder. */
+export function inspectSettings<T>(path: string, read: (text: string) => T): { said: T } | { problem: string } {
+  try {
+    return { said: read(readSettings(path, 0o600).text ?? '') }
+  } catch (error) {
+    if (error instanceof CommandRefused) return { problem: error.message }
+    if (error instanceof UnfitText) return { problem: `${path} ${error.message}` }
+    throw error
   }
 }
 

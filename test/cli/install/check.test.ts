@@ -1,5 +1,5 @@
 // holdpoint install --check: what opens a host, what keeps it from working, and what becomes of a made-up call while nobody answers.
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -286,8 +286,12 @@ t.test('every place that Claude Code reads is read: user, project, local and man
   writeFileSync(local, '{"a":')
   t.match(await check(installer, 'claude-code'), {
     code: 1,
-    problems: [/settings\.local\.json is no JSON object, and Claude Code leaves out the whole file/],
+    problems: [/settings\.local\.json is no JSON .*Claude Code leaves out the whole file/],
   })
+  rmSync(local)
+  // It may be one that is never read to its end.
+  symlinkSync('/dev/null', local)
+  t.match((await check(installer, 'claude-code')).problems, [/settings\.local\.json is no plain file/])
   rmSync(local)
 
   const managed = join(machine.root, 'etc/claude-code/managed-settings.json')

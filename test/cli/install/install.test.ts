@@ -141,12 +141,12 @@ t.test(
     const { install, project, home, keys: listKeys, machine } = await prepareInstaller(t)
     const folder = join(project, `it's "my" $(touch x) project`)
     mkdirSync(folder)
-    for (const [host, file] of [
-      ['claude-code', '.claude/settings.json'],
-      ['codex', '.codex/hooks.json'],
-      ['mcp', '.mcp.json'],
+    for (const [host, file, stderr] of [
+      ['claude-code', '.claude/settings.json', /names paths of this machine/],
+      ['codex', '.codex/hooks.json', /only where the project is trusted/],
+      ['mcp', '.mcp.json', /is not closed/],
     ] as const) {
-      t.match(await install(host, '--project', folder), { code: 0 })
+      t.match(await install(host, '--project', folder), { code: 0, stderr })
       t.equal(modeOf(join(folder, file)), 0o644)
       t.match((await listKeys()).at(-1), {
         name: /-laptop-it-s-my-touch-x-project-[0-9a-f]{6}$/,
