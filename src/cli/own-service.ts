@@ -17,7 +17,7 @@ export async function withService(
   needsRules: boolean,
   use: (socket: string) => Promise<void>,
 ): Promise<void> {
-  process.umask(0o077)
+  const umask = process.umask(0o077)
   const rules = needsRules && config.policy !== undefined ? loadRules(config.policy) : null
   const store = openSqliteStore(config.dbPath, onThisThread)
   const refuse = refuseDamaged(config.dbPath)
@@ -37,5 +37,7 @@ export async function withService(
   } finally {
     rmSync(folder, { recursive: true, force: true })
     await store.close()
+    // What the command writes besides is for whoever it was for.
+    process.umask(umask)
   }
 }

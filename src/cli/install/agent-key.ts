@@ -1,7 +1,7 @@
 // The key that a host's hook asks with: made for one host on one machine, found again by its name, revoked with it. And the
 // operator's, where it would be the first key of all.
-import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, realpathSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { mayBeOpen } from '../../access/open-mode.js'
 import { problemWithName } from '../../access/person.js'
 import { sha256 } from '../../core/digest.js'
@@ -12,6 +12,7 @@ import { type Call, withCall } from '../local-call.js'
 import { CommandRefused } from '../output.js'
 import { keysFolder, placeKey, prepareFolder, readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
+import { removeLeftovers } from './settings-file.js'
 
 export interface AgentKey {
   name: string
@@ -142,15 +143,6 @@ async function revokeOthers(call: Call, name: string, kept: string | null): Prom
 
 async function list(call: Call): Promise<ListedKey[]> {
   return (await call<KeyList>('GET', '/keys')).keys
-}
-
-/** What a crash has left beside the file. */
-function removeLeftovers(file: string): void {
-  const folder = dirname(file)
-  if (!existsSync(folder)) return
-  for (const one of readdirSync(folder)) {
-    if (one.startsWith(`${basename(file)}.`) && one.endsWith('.tmp')) rmSync(join(folder, one), { force: true })
-  }
 }
 
 // -- the first key -------------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ import { createServer, type AddressInfo } from 'node:net'
 import { Refused, Unreachable } from '../../client/errors.js'
 import { createHttp } from '../../client/http.js'
 import { visibleLine } from '../../core/visible.js'
-import { alone, type Attempt, callsThis, type Ending, type Hook, type Host, type Scope } from './host.js'
+import { alone, askingAt, type Attempt, type Ending, type Hook, type Host, type Judgement, type Scope } from './host.js'
 import { readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
-import { wordsOf } from './words.js'
+import { shellText, wordsOf } from './words.js'
 
 export interface Checked {
   host: string
@@ -34,25 +34,28 @@ export async function check(host: Host, scope: Scope, call: string, ownUrl: stri
   const { files, hooks, problems, notes } = host.inspect(scope)
   const tried: Checked['tried'] = []
   const faults: string[] = []
-  if (hooks.length === 0 && host.open === null) {
+  if (hooks.length === 0) {
     const where =
       files.length === 0 ? `there are no settings (${host.settings(scope)})` : `it is not in ${files.join(', ')}`
-    problems.push(`There is no hook of Holdpoint: ${where}. To put it in: ${call}`)
+    problems.push(`There is no ${host.what} of Holdpoint: ${where}. To put it in: ${call}`)
   }
   for (const hook of hooks) {
-    const said = (problem: string) => `The hook in ${hook.file}: ${problem}.`
+    const said = (problem: string) => `The ${host.what} in ${hook.file}: ${problem}.`
     problems.push(...hook.problems.map(said))
-    if (hook.attempt !== null && hook.isShared && !callsThis(hook.attempt.command, machine)) {
-      problems.push(said("it calls another program than this one, and a project may be anybody's: it was not tried"))
-    } else if (hook.attempt !== null) {
-      const { isClosed, because } = await attempt(hook.attempt, hook, machine)
+    const judged = hook.attempt === null ? undefined : await attempt(hook.attempt, hook, host, machine)
+    if (judged === null) {
+      problems.push(
+        said("it is not as installing writes it for this program, and a project may be anybody's: it was not tried"),
+      )
+    } else if (judged !== undefined) {
+      const { isClosed, because } = judged
       tried.push({ settings: hook.file, closed: isClosed, because })
       if (!isClosed) problems.push(said(`tried while the service was away, ${because}`))
     }
     faults.push(...[...hook.faults, ...programFaults(hook), ...(await accessFaults(hook, ownUrl))].map(said))
   }
   const old = hooks.length === 0 ? null : ((await host.problemWithVersion?.(machine)) ?? null)
-  if (old !== null) problems.push(old)
+  if (old !== null) (old.isKnown ? problems : notes).push(old.problem)
   if (host.open !== null) problems.unshift(host.open)
   if (hooks.length > 1) notes.push(sayMany(hooks))
   const closed = problems.length === 0
@@ -66,14 +69,16 @@ export function sayMany(hooks: Hook[]): string {
 
 export function checkText(
   { closed, settings, problems, faults, notes, tried }: Checked,
-  { title, open }: Host,
+  { title, what, open }: Host,
   call: string,
 ): string {
   const isFine = closed && faults.length === 0
   const canBePutRight = [...problems, ...faults].some((one) => one !== open)
   const headline = isFine ? 'closed.' : closed ? 'closed, and no call gets through:' : 'NOT CLOSED:'
   const lines = [
-    ...tried.map(({ settings: file, because }) => `Tried the hook in ${file} while the service was away: ${because}.`),
+    ...tried.map(
+      ({ settings: file, because }) => `Tried the ${what} in ${file} while the service was away: ${because}.`,
+    ),
     ...settings.map((file) => `Looked at ${file}.`),
     ...notes,
     ...(canBePutRight ? [`To put the settings right: ${call}`] : []),
@@ -86,8 +91,8 @@ export function checkText(
 
 function programFaults({ attempt }: Hook): string[] {
   if (attempt === null) return []
-  const words = typeof attempt.command === 'string' ? wordsOf(alone(attempt.command)) : attempt.command
-  const [program, script] = words ?? []
+  const { command } = attempt
+  const [program, script] = wordsOf(alone(typeof command === 'string' ? command : shellText(command))) ?? []
   if (program === undefined || !program.startsWith('/')) return []
   if (!isExecutable(program)) return [`${program} is not there, or cannot be run`]
   return script?.startsWith('/') === true && !existsSync(script) ? [`${script} is not there`] : []
@@ -133,17 +138,20 @@ export async function problemWithService(url: string, key: string | null): Promi
 
 // -- trying it -----------------------------------------------------------------------------------------------------------
 
-/** With the service's address pointed to a port where nothing listens. */
-async function attempt({ command, input, judge }: Attempt, { url }: Hook, machine: Machine) {
+/** With the service's address pointed to a port where nothing listens. Null where it may be somebody else's program. */
+async function attempt(
+  { command, input, judge }: Attempt,
+  { url, isShared }: Hook,
+  { name }: Host,
+  machine: Machine,
+): Promise<Judgement | null> {
   const away = `http://127.0.0.1:${await closedPort()}`
   const elsewhere = (text: string) => (url === undefined || url === '' ? text : text.replaceAll(url, away))
-  const ending = await run(
-    typeof command === 'string' ? elsewhere(command) : command.map(elsewhere),
-    elsewhere(JSON.stringify(input)),
-    { ...machine.env, HOLDPOINT_URL: away },
-    machine.cwd,
-  )
-  return judge(ending)
+  const own = typeof command === 'string' ? elsewhere(command) : command.map(elsewhere)
+  const called = isShared ? askingAt(away, command, name, machine) : own
+  if (called === null) return null
+  const env = { ...machine.env, HOLDPOINT_URL: away }
+  return judge(await run(called, elsewhere(JSON.stringify(input)), env, machine.cwd))
 }
 
 /** One that the system had free just now. */
@@ -175,6 +183,9 @@ function run(command: string | string[], input: string, env: Machine['env'], cwd
       } catch {
         // It has just ended by itself.
       }
+      // Of what it has left behind in another group, nobody waits for the end.
+      child.stdout.destroy()
+      child.stderr.destroy()
     }, patienceMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout = (stdout + text).slice(0, 100_000)))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(0, 100_000)))

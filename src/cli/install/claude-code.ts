@@ -1,6 +1,6 @@
 // Claude Code: hooks of type command in settings.json, closed by `onFailure` beside the command.
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type Access,
@@ -20,9 +20,10 @@ import {
   wholeAccess,
 } from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
-import { readJson } from './json-text.js'
+import { readJson, UnfitText } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
-import { leftOut } from './matcher.js'
+import { problemsWithMatcher } from './matcher.js'
+import { inspectSettings } from './settings-file.js'
 import { shellText } from './words.js'
 
 /** What Claude Code itself waits where nothing is said; nobody waits for an outcome. */
@@ -32,6 +33,7 @@ const outcomeSeconds = 60
 export const claudeCode: Host = {
   name: 'claude-code',
   title: 'Claude Code',
+  what: 'hook',
   scopes: ['user', 'project'],
   open: null,
   settings: ({ machine, project }) =>
@@ -40,7 +42,12 @@ export const claudeCode: Host = {
   merge: (text, scope, access) => mergeHooks(text, 'claude-code', wanted(scope, access)),
   remove: (text) => removeHooks(text, 'claude-code'),
   installed: (text) => installedIn(text, 'claude-code'),
-  next: () => [
+  next: ({ project }) => [
+    ...(project === null
+      ? []
+      : [
+          'It names paths of this machine: whoever gets it with the project is denied every call, until they install it.',
+        ]),
     'It takes Claude Code 2.1.295 or newer: older ones run the call where the hook cannot be started.',
     'Begin sessions anew that are open.',
   ],
@@ -92,10 +99,15 @@ function inspect({ machine, project }: Scope): Inspection {
   const read = [...managed, ...[...new Set(others)].map((file) => ({ file, isManaged: false }))].flatMap(
     ({ file, isManaged }) => {
       if (!existsSync(file)) return []
-      const settings = readLeniently(file)
-      if (settings !== null) return [{ file, isManaged, settings }]
-      problems.push(`${file} is no JSON object, and Claude Code leaves out the whole file.`)
-      return []
+      const found = inspectSettings(file, readObject)
+      if ('problem' in found) {
+        problems.push(`${found.problem} Claude Code leaves out the whole file.`)
+        return []
+      }
+      const settings = found.said
+      if (!areHooksWhole(settings))
+        problems.push(`${file} has hooks that are not as Claude Code wants them, so it may leave out the whole file.`)
+      return [{ file, isManaged, settings }]
     },
   )
   const hooks = read.flatMap(({ file, settings }) =>
@@ -134,13 +146,20 @@ function managedFiles({ root }: Machine): string[] {
   })
 }
 
-function readLeniently(file: string): Record<string, unknown> | null {
-  try {
-    const settings = readJson(readFileSync(file, 'utf8'))
-    return isObject(settings) ? settings : null
-  } catch {
-    return null
-  }
+function readObject(text: string): Record<string, unknown> {
+  const settings = readJson(text)
+  if (!isObject(settings)) throw new UnfitText('is no JSON object.')
+  return settings
+}
+
+/** As its schema has them: by event a list of groups, of a group a list of hooks that have a type. */
+function areHooksWhole({ hooks }: Record<string, unknown>): boolean {
+  const areAll = (list: unknown, isOne: (one: Record<string, unknown>) => boolean) =>
+    Array.isArray(list) && list.every((one) => isObject(one) && isOne(one))
+  const isGroup = (group: Record<string, unknown>) =>
+    ['undefined', 'string'].includes(typeof group.matcher) &&
+    areAll(group.hooks, ({ type }) => typeof type === 'string')
+  return hooks === undefined || (isObject(hooks) && Object.values(hooks).every((groups) => areAll(groups, isGroup)))
 }
 
 function switchedOff({ file, isManaged, settings }: Read, runsAnyway: boolean): string[] {
@@ -159,23 +178,32 @@ function switchedOff({ file, isManaged, settings }: Read, runsAnyway: boolean): 
   return off
 }
 
+/** With these it runs no hook. */
 const bare = ['CLAUDE_CODE_SIMPLE', 'CLAUDE_CODE_SAFE_MODE']
+/** These put somebody's program into every other, the hook's own included. */
+const loading = ['NODE_OPTIONS', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'BASH_ENV']
 
 function environmentProblems({ env }: Machine, read: Read[]): string[] {
-  return bare.flatMap((name) => {
-    const isSet = (value: unknown) =>
-      value === true || (typeof value === 'string' && !['', '0', 'false'].includes(value.toLowerCase()))
-    const file = read.find(({ settings }) => isObject(settings.env) && isSet(settings.env[name]))?.file
+  const isSet = (value: unknown) =>
+    value === true || (typeof value === 'string' && !['', '0', 'false'].includes(value.toLowerCase()))
+  const fileWith = (name: string) =>
+    read.find(({ settings }) => isObject(settings.env) && isSet(settings.env[name]))?.file
+  const off = bare.flatMap((name) => {
+    const file = fileWith(name)
     if (!isSet(env[name]) && file === undefined) return []
     return [`${name} is set ${file === undefined ? 'in the environment' : `in ${file}`}: no hook runs.`]
   })
+  // In the environment itself it is there when the hook is tried.
+  const loaded = loading.flatMap((name) => {
+    const file = fileWith(name)
+    return file === undefined ? [] : [`${name} is set in ${file}: what it loads may answer in the hook's place.`]
+  })
+  return [...off, ...loaded]
 }
 
 function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
-  const problems: string[] = []
+  const problems = problemsWithMatcher(matcher)
   const faults: string[] = []
-  const missed = leftOut(matcher)
-  if (missed !== null) problems.push(`its matcher leaves out tools (${missed}); make it "*"`)
   if (hook.onFailure !== 'block')
     problems.push('it has no "onFailure": "block": where it dies or is late, the call runs')
   for (const name of ['async', 'asyncRewake', 'once']) {
@@ -185,7 +213,9 @@ function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'fi
   const doesBlock = hook.onFailure === 'block'
   if (hook.type === 'http') {
     // What Claude Code does where it gets no answer, `onFailure` alone says.
-    return { attempt: null, url: new URL(String(hook.url)).origin, keyFile: undefined, problems, faults }
+    const url = URL.canParse(String(hook.url)) ? new URL(String(hook.url)).origin : undefined
+    if (url === undefined) faults.push(`${JSON.stringify(hook.url)} is no address`)
+    return { attempt: null, url, keyFile: undefined, problems, faults }
   }
   if (hook.type !== 'command') {
     problems.push(`its type is ${JSON.stringify(hook.type)}, and only command and http can be closed`)
@@ -208,16 +238,18 @@ function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'fi
 const firstVersion = [2, 1, 295]
 
 /** As `claude --version` says it, where there is one to be found. */
-async function problemWithVersion({ env, cwd }: Machine): Promise<string | null> {
+async function problemWithVersion({ env, cwd }: Machine): ReturnType<NonNullable<Host['problemWithVersion']>> {
   const said = await new Promise<string>((resolve) => {
     const options = { env: env as NodeJS.ProcessEnv, cwd, timeout: 10_000 }
     execFile('claude', ['--version'], options, (error, stdout) => resolve(error === null ? stdout : ''))
   })
   const version = /^(\d+)\.(\d+)\.(\d+)/.exec(said.trim())?.slice(1).map(Number)
-  if (version === undefined) return null
+  const needed = `only from ${firstVersion.join('.')} on does "onFailure" close it`
+  if (version === undefined)
+    return { isKnown: false, problem: `Which Claude Code is here is not known (claude --version); ${needed}.` }
   const at = version.findIndex((part, index) => part !== firstVersion[index])
   if (at < 0 || version[at]! > firstVersion[at]!) return null
-  return `Claude Code here is ${version.join('.')}; only from ${firstVersion.join('.')} on does "onFailure" close it.`
+  return { isKnown: true, problem: `Claude Code here is ${version.join('.')}; ${needed}.` }
 }
 
 /** A call that nobody makes: should it be asked about all the same, it says so and does nothing. */

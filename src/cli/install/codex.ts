@@ -8,17 +8,18 @@ import {
   type Hook,
   type Host,
   hookCommand,
+  inShell,
   type Inspection,
   isHook,
   isObject,
   type Judgement,
-  otherwiseNo,
   type Scope,
 } from './host.js'
 import { type Groups, listHooks, mergeHooks, removeHooks, showHooks, type Standing } from './json-hooks.js'
 import { readJson } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
-import { leftOut } from './matcher.js'
+import { problemsWithMatcher } from './matcher.js'
+import { inspectSettings } from './settings-file.js'
 
 const callSeconds = 600
 const outcomeSeconds = 60
@@ -29,6 +30,7 @@ const notClosed =
 export const codex: Host = {
   name: 'codex',
   title: 'Codex',
+  what: 'hook',
   scopes: ['user', 'project'],
   open: notClosed,
   settings: ({ machine, project }) =>
@@ -45,11 +47,12 @@ export const codex: Host = {
 }
 
 function wanted({ machine }: Scope, access: { url: string; keyFile: string }): Groups {
-  const group = (seconds: number, otherwise = '') => ({
-    matcher: '*',
-    hooks: [{ type: 'command', command: hookCommand(machine, 'codex', access, seconds) + otherwise, timeout: seconds }],
-  })
-  return { PreToolUse: group(callSeconds, otherwiseNo), PostToolUse: group(outcomeSeconds) }
+  const command = (seconds: number) => hookCommand(machine, 'codex', access, seconds)
+  const group = (command: string, timeout: number) => ({ matcher: '*', hooks: [{ type: 'command', command, timeout }] })
+  return {
+    PreToolUse: group(inShell(command(callSeconds)), callSeconds),
+    PostToolUse: group(command(outcomeSeconds), outcomeSeconds),
+  }
 }
 
 function userFolder(machine: Machine): string {
@@ -62,14 +65,14 @@ function inspect({ machine, project }: Scope): Inspection {
   const files = [...new Set([own, join(project ?? machine.cwd, '.codex', 'hooks.json')])]
   const there = files.filter((file) => existsSync(file))
   const hooks = there.flatMap((file) => {
-    try {
-      return listHooks(readJson(readFileSync(file, 'utf8')))
-        .filter(({ event, hook }) => event === 'PreToolUse' && isHook(hook.command, 'codex'))
-        .map((one) => ({ ...readHook(one, machine), file, isShared: file !== own }))
-    } catch {
-      problems.push(`${file} is no JSON, and Codex leaves it out.`)
+    const found = inspectSettings(file, (text) => listHooks(readJson(text)))
+    if ('problem' in found) {
+      problems.push(`${found.problem} Codex leaves it out.`)
       return []
     }
+    return found.said
+      .filter(({ event, hook }) => event === 'PreToolUse' && isHook(hook.command, 'codex'))
+      .map((one) => ({ ...readHook(one, machine), file, isShared: file !== own }))
   })
   if (isOff(join(userFolder(machine), 'config.toml')))
     problems.push('Hooks are turned off in config.toml: [features] hooks = false.')
@@ -90,9 +93,7 @@ function isOff(file: string): boolean {
 function readHook({ matcher, hook }: Standing, machine: Machine): Omit<Hook, 'file' | 'isShared'> {
   const command = String(hook.command)
   const { url, keyFile, seconds = callSeconds } = accessOf(command)
-  const problems: string[] = []
-  const missed = leftOut(matcher)
-  if (missed !== null) problems.push(`its matcher leaves out tools (${missed}); make it "*"`)
+  const problems = problemsWithMatcher(matcher)
   if (hook.async === true) problems.push('"async" is true, so calls do not wait for it')
   if (hook.type !== 'command')
     problems.push(`its type is ${JSON.stringify(hook.type)}, and Codex has only command for this`)

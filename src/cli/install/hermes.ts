@@ -21,6 +21,7 @@ import {
 } from './host.js'
 import { UnfitText } from './json-text.js'
 import { folderOf, type Machine } from './machine.js'
+import { fitsAll } from './matcher.js'
 import { wordsOf } from './words.js'
 import { addItem, itemLines, itemsAt, readYaml, removeItems } from './yaml-text.js'
 
@@ -32,6 +33,7 @@ const outcomeSeconds = 60
 export const hermes: Host = {
   name: 'hermes',
   title: 'Hermes',
+  what: 'hook',
   scopes: ['user'],
   open: null,
   settings: ({ machine }) => join(folderOf(machine, 'HERMES_HOME', '.hermes'), 'config.yaml'),
@@ -130,8 +132,9 @@ function readHook(file: string, entry: Record<string, unknown>, machine: Machine
   const faults: string[] = []
   const doesBlock = (entry.fail_closed ?? entry.failClosed) === true
   if (!doesBlock) problems.push('it has no "fail_closed: true": where it dies or is late, the call runs')
-  if (typeof entry.matcher === 'string' && !fitsAll(entry.matcher)) {
-    problems.push(`its matcher, ${JSON.stringify(entry.matcher)}, leaves out tools; remove it`)
+  // Hermes wants the whole name to fit.
+  if (typeof entry.matcher === 'string' && !fitsAll(entry.matcher.trim())) {
+    problems.push(`its matcher, ${JSON.stringify(entry.matcher)}, may leave out tools; remove it`)
   }
   const timeout = Number(entry.timeout ?? usualSeconds)
   if (timeout > maxSeconds) faults.push(`its timeout is ${timeout} s, and Hermes waits ${maxSeconds} s at most`)
@@ -153,11 +156,6 @@ function readHook(file: string, entry: Record<string, unknown>, machine: Machine
   }
   const attempt = { command: wordsOf(command) ?? [command], input, judge: judgeOf(doesBlock) }
   return { file, isShared: false, attempt, url, keyFile, problems, faults }
-}
-
-/** Hermes wants the whole name to fit. */
-function fitsAll(matcher: string): boolean {
-  return ['', '.*', '^.*$', '.+'].includes(matcher.trim())
 }
 
 /** As Hermes does: exit code 2 or a block is a no; with `fail_closed` also what does not start, is late, or is no JSON. */

@@ -23,6 +23,8 @@ export interface Host {
   name: HostName
   /** What it is called by people. */
   title: string
+  /** What of ours is put into it. */
+  what: 'hook' | 'plugin' | 'server'
   /** Which of the two it has. */
   scopes: readonly ('user' | 'project')[]
   /** Why it may run a tool call that nobody approved, whatever its settings are; null where they can close it. */
@@ -39,8 +41,8 @@ export interface Host {
   /** What is left to do for whoever installs it. */
   next(scope: Scope): string[]
   inspect(scope: Scope): Inspection
-  /** Why the host's version does not do what its settings say; null where it does, or where that is not known. */
-  problemWithVersion?(machine: Machine): Promise<string | null>
+  /** Why the host's version does not do what its settings say, or that nobody knows whether it does; null where it does. */
+  problemWithVersion?(machine: Machine): Promise<{ isKnown: boolean; problem: string } | null>
 }
 
 /** What the host's own settings say. */
@@ -92,7 +94,7 @@ export interface Judgement {
 
 // -- commands ------------------------------------------------------------------------------------------------------------
 
-/** For hosts that run it through a shell: where it cannot be started or is killed, that is a no, too. */
+/** Where it cannot be started or is killed, that is a no, too. */
 export const otherwiseNo = " || { echo 'Not approved.' >&2; exit 2; }"
 
 /** As one that a host calls by its words alone. */
@@ -100,9 +102,9 @@ export function hookCommand({ program }: Machine, host: HostName, { url, keyFile
   return shellText([...program, 'hook', host, '--url', url, '--key-file', keyFile, '--timeout', String(seconds)])
 }
 
-/** The same for a host that runs no shell, and takes a command that dies for one that has no objection. */
+/** The same with a shell of its own, for a host that runs none, or that of the user: not every one reads this. */
 export function inShell(command: string): string {
-  return shellText(['sh', '-c', command + otherwiseNo])
+  return shellText(['/bin/sh', '-c', command + otherwiseNo])
 }
 
 /** Whether installing has written it, with whatever values: what people write themselves is not as long. */
@@ -114,11 +116,17 @@ export function isInstalled(command: unknown, host: HostName): boolean {
   return words[0]!.startsWith('/') && flags.join(' ') === '--url --key-file --timeout'
 }
 
-/** Whether it calls this very program, and nothing else: so it may be tried, whoever has written it. */
-export function callsThis(command: string | string[], { program }: Machine): boolean {
-  const text = outOfShell(typeof command === 'string' ? command : shellText(command))
-  const words = wordsOf(text.replace(otherwiseNo, ''))
-  return words !== null && [...program, 'hook'].every((word, index) => words[index] === word)
+/**
+ * Exactly as installing writes it for this very program: so it may be called, whoever has written it. Answers the same with
+ * another address in it; null where it is written in any other way.
+ */
+export function askingAt(url: string, command: string | string[], host: HostName, machine: Machine): string | null {
+  const text = typeof command === 'string' ? command : shellText(command)
+  const { seconds, ...access } = accessOf(text)
+  if (!isWhole(access) || seconds === undefined) return null
+  const ways = [(plain: string) => plain, (plain: string) => plain + otherwiseNo, inShell]
+  const way = ways.find((one) => one(hookCommand(machine, host, access, seconds)) === text)
+  return way === undefined ? null : way(hookCommand(machine, host, { ...access, url }, seconds))
 }
 
 /** Without what a shell does where it fails. */
@@ -127,14 +135,20 @@ export function alone(command: string): string {
 }
 
 function outOfShell(command: string): string {
-  const words = wordsOf(command) ?? []
-  return words.length === 3 && words[0] === 'sh' && words[1] === '-c' ? words[2]! : command
+  const [shell = '', flag, inside, ...more] = wordsOf(command) ?? []
+  const isOne = /^(\/bin\/)?sh$/.test(shell) && flag === '-c' && more.length === 0
+  return isOne && inside !== undefined ? inside : command
 }
 
 /** Of a command that installing has written. */
 export function wholeAccess(command: unknown): Access | null {
   const { url, keyFile } = accessOf(String(command))
-  return url === undefined || keyFile === undefined ? null : { url, keyFile }
+  const access = { url, keyFile }
+  return isWhole(access) ? access : null
+}
+
+function isWhole(access: Partial<Access>): access is Access {
+  return access.url !== undefined && access.keyFile !== undefined
 }
 
 /** Whether it is one of Holdpoint's, however it is called. */

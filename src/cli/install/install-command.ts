@@ -20,7 +20,15 @@ import { problemWithPlace, readKeyFile } from './key-file.js'
 import type { Machine } from './machine.js'
 import { mcp } from './mcp.js'
 import { openclaw } from './openclaw.js'
-import { backupOf, readSettings, removeFile, type SettingsFile, writeSettings } from './settings-file.js'
+import {
+  backupOf,
+  readSettings,
+  refuseUnwritable,
+  removeFile,
+  removeLeftovers,
+  type SettingsFile,
+  writeSettings,
+} from './settings-file.js'
 
 const hosts: Record<HostName, Host> = { 'claude-code': claudeCode, codex, hermes, openclaw, mcp }
 
@@ -104,7 +112,8 @@ function urlOf({ given: { options }, remote, config }: Context): string {
   if (named !== undefined && options['key-file'] === undefined && !isLoopback(parsed.hostname)) {
     throw wrong('key-file', `is needed: a key for the service at ${parsed.host} cannot be made from here`)
   }
-  if (parsed.username !== '' || parsed.password !== '') throw wrong('url', 'must have no name and no password in it')
+  if (parsed.username !== '' || parsed.password !== '' || /[?#]/.test(url))
+    throw wrong('url', 'must have no name, password, query or fragment in it')
   return url
 }
 
@@ -160,6 +169,7 @@ async function putIn(context: Context, host: Host, scope: Scope): Promise<void> 
   const name = nameOf(host, scope, file.path)
   // Before a key is made: what cannot be written is refused while nothing has happened.
   mergeInto(host, file, scope, { url, keyFile: givenFile ?? keyFileOf(machine, name) })
+  refuseUnwritable(file)
   const key = givenFile === null ? await ensureKey(context, machine, name, project) : null
   const access = { url, keyFile: givenFile ?? key!.file }
   const { isChanged, backup } = change(file, (standing) => ({
@@ -216,6 +226,7 @@ function change(
   file: SettingsFile,
   make: (standing: SettingsFile) => { text: string; keepsBackup: boolean },
 ): { isChanged: boolean; backup: string | null } {
+  removeLeftovers(file.real)
   for (let turn = 0; turn < 10; turn += 1) {
     const standing = turn === 0 ? file : readSettings(file.path, file.mode)
     const { text, keepsBackup } = make(standing)
@@ -269,7 +280,8 @@ async function takeBack(context: Context, host: Host, scope: Scope): Promise<voi
   const [left, kept] = [readSettings(file.path, 0o600), readSettings(backupOf(file), 0o600)]
   // A file that was made for this alone goes as it came, and so does a backup of what stands there again.
   if (isChanged && kept.text === null && isBare(left.text ?? '')) removeFile(left.real)
-  if (isChanged && kept.text === left.text) removeFile(backupOf(file))
+  if (kept.text === left.text) removeFile(backupOf(file))
+  if (isChanged && given.options.json !== true) output.tell(`Holdpoint is out of ${visibleLine(file.path)}.`)
   const { revoked, hadFile } = await endKey(context, machine, name)
   const keptKey = used === null || used.keyFile === keyFileOf(machine, name) ? null : used.keyFile
   if (given.options.json === true) {
@@ -281,7 +293,6 @@ async function takeBack(context: Context, host: Host, scope: Scope): Promise<voi
       key_file_kept: keptKey,
     })
   }
-  if (isChanged) output.tell(`Holdpoint is out of ${visibleLine(file.path)}.`)
   if (revoked.length > 0) output.tell(`The key of ${visibleLine(name)} is revoked: ${revoked.join(', ')}.`)
   if (hadFile) output.tell(`Its file is removed: ${visibleLine(keyFileOf(machine, name))}.`)
   if (keptKey !== null) output.tell(`The key in ${visibleLine(keptKey)} was not made here, and is left as it is.`)

@@ -17,7 +17,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { readKeyId } from '../../access/key.js'
 import { CommandRefused } from '../output.js'
 import { folderOf, type Machine } from './machine.js'
-import { syncFolder } from './settings-file.js'
+import { syncFolder, temporaryOf } from './settings-file.js'
 
 /** Outside of every project. */
 export function keysFolder(machine: Machine): string {
@@ -76,7 +76,7 @@ export function prepareFolder(machine: Machine, project: string | null): string 
 
 /** Puts a key where none is yet: of two at the same time one is placed. True: it was this one. */
 export function placeKey(file: string, key: string): boolean {
-  const temporary = `${file}.${process.pid}.tmp`
+  const temporary = temporaryOf(file)
   rmSync(temporary, { force: true })
   try {
     const handle = openSync(temporary, 'wx', 0o600)

@@ -1,9 +1,10 @@
 // Any client of MCP that reads `.mcp.json` in a project. A model may leave a tool alone, so this asks and cannot close.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Access, type Host, type Inspection, isObject, type Scope } from './host.js'
 import { put, readJson, remove } from './json-text.js'
+import { inspectSettings } from './settings-file.js'
 import { shellText, valueOf } from './words.js'
 
 const notClosed =
@@ -13,6 +14,7 @@ const name = 'holdpoint'
 export const mcp: Host = {
   name: 'mcp',
   title: 'MCP',
+  what: 'server',
   scopes: ['project'],
   open: notClosed,
   settings: ({ machine, project }) => join(project ?? machine.cwd, '.mcp.json'),
@@ -60,12 +62,10 @@ function isOurs(server: unknown): server is Server {
 
 function inspect(scope: Scope): Inspection {
   const file = mcp.settings(scope)
-  if (!existsSync(file)) return { files: [], hooks: [], problems: [], notes: [] }
-  const problems: string[] = []
-  try {
-    if (!isOurs(standing(readFileSync(file, 'utf8')))) problems.push(`${file} has no server ${name}.`)
-  } catch {
-    problems.push(`${file} is no JSON.`)
-  }
-  return { files: [file], hooks: [], problems, notes: [] }
+  const found: Inspection = { files: [file], hooks: [], problems: [], notes: [] }
+  if (!existsSync(file)) return { ...found, files: [] }
+  const access = inspectSettings(file, mcp.installed)
+  if ('problem' in access) return { ...found, problems: [access.problem] }
+  if (access.said === null) return found
+  return { ...found, hooks: [{ file, isShared: true, attempt: null, ...access.said, problems: [], faults: [] }] }
 }

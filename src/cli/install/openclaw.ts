@@ -26,6 +26,7 @@ const usualBudgetMs = 15_000
 export const openclaw: Host = {
   name: 'openclaw',
   title: 'OpenClaw',
+  what: 'plugin',
   scopes: ['user'],
   open: null,
   settings: ({ machine }) => settingsOf(machine),

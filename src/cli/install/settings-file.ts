@@ -5,10 +5,12 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -18,6 +20,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { CommandRefused } from '../output.js'
+import { UnfitText } from './json-text.js'
 
 export interface SettingsFile {
   /** Where the host looks. */
@@ -68,9 +71,33 @@ export function readSettings(path: string, mode: number): SettingsFile {
   }
 }
 
+/** What is made of its text, or what is wrong with it: of a project it may be anything that can be in a folder. */
+export function inspectSettings<T>(path: string, read: (text: string) => T): { said: T } | { problem: string } {
+  try {
+    return { said: read(readSettings(path, 0o600).text ?? '') }
+  } catch (error) {
+    if (error instanceof CommandRefused) return { problem: error.message }
+    if (error instanceof UnfitText) return { problem: `${path} ${error.message}` }
+    throw error
+  }
+}
+
 /** Where what stood there before is kept. */
 export function backupOf({ real }: SettingsFile): string {
   return `${real}.before-holdpoint`
+}
+
+/** Refuses what could not be written, while nothing has happened yet. */
+export function refuseUnwritable({ path, real, text }: SettingsFile): void {
+  guarded(path, () => {
+    let folder = dirname(real)
+    while (!existsSync(folder)) folder = dirname(folder)
+    accessSync(folder, constants.W_OK)
+    const user = process.geteuid?.() ?? 0
+    // Only root can give a file to whoever had it before.
+    if (text !== null && user !== 0 && statSync(real).uid !== user)
+      throw new CommandRefused(`${path} belongs to another user. It is as it was.`)
+  })
 }
 
 /** False, and nothing is written, where somebody else has changed it since it was read. */
@@ -94,9 +121,32 @@ function makeFolder(folder: string, mode: number): void {
   mkdirSync(folder, { recursive: true, mode: mode | ((mode & 0o444) >> 2) })
 }
 
+/** What is written before it takes its place. */
+export function temporaryOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${process.pid}.tmp`)
+}
+
+/** Of this file and its backup: what was being written by those who are gone. */
+export function removeLeftovers(path: string): void {
+  const folder = dirname(path)
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) {
+    const writer = name.startsWith(`.${basename(path)}.`) ? /\.(\d+)\.tmp$/.exec(name)?.[1] : undefined
+    if (writer !== undefined && !isRunning(Number(writer))) removeFile(join(folder, name))
+  }
+}
+
+function isRunning(id: number): boolean {
+  try {
+    return process.kill(id, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 /** Whole or not at all, and on disk. */
 export function replaceFile(path: string, text: string, mode: number): void {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`)
+  const temporary = temporaryOf(path)
   try {
     rmSync(temporary, { force: true })
     const file = openSync(temporary, 'wx', mode)
@@ -141,6 +191,6 @@ function guarded<T>(path: string, use: () => T): T {
     const { code, message } = error as NodeJS.ErrnoException
     const why =
       code === 'EACCES' || code === 'EPERM' ? 'this user may not' : code === 'ELOOP' ? 'its links go round' : message
-    throw new CommandRefused(`${path} cannot be read or written: ${why}. Nothing is changed.`)
+    throw new CommandRefused(`${path} cannot be read or written: ${why}. It is as it was.`)
   }
 }

@@ -1,5 +1,5 @@
 // holdpoint install --check: what opens a host, what keeps it from working, and what becomes of a made-up call while nobody answers.
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -53,7 +53,7 @@ async function sayYesInHermes(installer: Installer): Promise<void> {
 
 t.test('what was installed is closed, as far as the host can be', async (t) => {
   const installer = await prepareInstaller(t)
-  const { install, home } = installer
+  const { install, home, project } = installer
   t.match(await check(installer, 'claude-code'), {
     code: 1,
     closed: false,
@@ -83,6 +83,7 @@ t.test('what was installed is closed, as far as the host can be', async (t) => {
   await sayYesInHermes(installer)
   t.match(await check(installer, 'hermes'), { code: 0, closed: true, faults: [], tried: [{ because: /exit code 2/ }] })
 
+  t.match((await check(installer, 'codex')).problems, [/runs the call where its hook is late/, /There is no hook/])
   await install('codex')
   t.match(await check(installer, 'codex'), {
     code: 1,
@@ -94,10 +95,15 @@ t.test('what was installed is closed, as far as the host can be', async (t) => {
     (await install('codex', '--check')).stdout,
     /^Codex is NOT CLOSED:\n  - Codex is not closed: it runs the call/,
   )
-  t.match(await check(installer, 'mcp', '--project', installer.project), {
+  t.match((await check(installer, 'mcp', '--project', project)).problems, [/a model may act/, /There is no server/])
+  await install('mcp', '--project', project)
+  t.same((await check(installer, 'mcp', '--project', project)).faults, [])
+  rmSync(join(home, '.config/holdpoint/keys', (await installer.keys()).at(-1)!.name))
+  t.match(await check(installer, 'mcp', '--project', project), {
     code: 1,
     closed: false,
     problems: [/a model may act without/],
+    faults: [/The server in .* is missing/],
   })
 })
 
@@ -165,10 +171,15 @@ const opened: [what: string, change: (settings: any) => void, sentence: RegExp][
   [
     'a matcher that leaves out tools',
     ({ hooks }) => (hooks.PreToolUse[0].matcher = 'Bash|Write'),
-    /its matcher leaves out tools \(Edit, Read, WebFetch\)/,
+    /its matcher, "Bash\|Write", may leave out tools/,
   ],
-  ['a matcher for MCP alone', ({ hooks }) => (hooks.PreToolUse[0].matcher = 'mcp__.*'), /its matcher leaves out tools/],
-  ['a matcher that is none', ({ hooks }) => (hooks.PreToolUse[0].matcher = '['), /its matcher leaves out tools/],
+  ['a matcher for MCP alone', ({ hooks }) => (hooks.PreToolUse[0].matcher = 'mcp__.*'), /may leave out tools/],
+  [
+    'a matcher that leaves out one',
+    ({ hooks }) => (hooks.PreToolUse[0].matcher = '^(?!Notebook)'),
+    /may leave out tools/,
+  ],
+  ['a matcher that is none', ({ hooks }) => (hooks.PreToolUse[0].matcher = '['), /may leave out tools/],
   ['async', ({ hooks }) => (hooks.PreToolUse[0].hooks[0].async = true), /"async" is true/],
   ['asyncRewake', ({ hooks }) => (hooks.PreToolUse[0].hooks[0].asyncRewake = true), /"asyncRewake" is true/],
   ['if', ({ hooks }) => (hooks.PreToolUse[0].hooks[0].if = 'Bash(git *)'), /"if" is "Bash\(git \*\)"/],
@@ -178,6 +189,16 @@ const opened: [what: string, change: (settings: any) => void, sentence: RegExp][
     'an environment without hooks',
     (settings) => (settings.env = { CLAUDE_CODE_SIMPLE: '1' }),
     /CLAUDE_CODE_SIMPLE is set in .*settings\.json/,
+  ],
+  [
+    'an environment that puts a program into the hook',
+    (settings) => (settings.env = { NODE_OPTIONS: '--require ./allow.cjs' }),
+    /NODE_OPTIONS is set in .*settings\.json: what it loads may answer in the hook's place/,
+  ],
+  [
+    'a file that Claude Code does not take',
+    ({ hooks }) => hooks.PreToolUse.push({ matcher: 'Bash' }),
+    /settings\.json has hooks that are not as Claude Code wants them/,
   ],
   [
     'a hook that allows whatever happens',
@@ -235,6 +256,8 @@ t.test('a hook over HTTP is closed by onFailure alone', async (t) => {
   })
   installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://127.0.0.1:9/hooks/claude-code' }))
   t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/cannot be reached/] })
+  installer.write(settingsOf['claude-code'], settings({ ...hook, url: 'http://[/hooks/claude-code' }))
+  t.match(await check(installer, 'claude-code'), { code: 1, closed: true, faults: [/is no address/] })
 })
 
 t.test('a matcher that fits all leaves it closed', async (t) => {
@@ -263,8 +286,12 @@ t.test('every place that Claude Code reads is read: user, project, local and man
   writeFileSync(local, '{"a":')
   t.match(await check(installer, 'claude-code'), {
     code: 1,
-    problems: [/settings\.local\.json is no JSON object, and Claude Code leaves out the whole file/],
+    problems: [/settings\.local\.json is no JSON .*Claude Code leaves out the whole file/],
   })
+  rmSync(local)
+  // It may be one that is never read to its end.
+  symlinkSync('/dev/null', local)
+  t.match((await check(installer, 'claude-code')).problems, [/settings\.local\.json is no plain file/])
   rmSync(local)
 
   const managed = join(machine.root, 'etc/claude-code/managed-settings.json')
@@ -285,7 +312,7 @@ t.test('every place that Claude Code reads is read: user, project, local and man
   t.match(await check(installer, 'claude-code'), { code: 0, closed: true })
 
   writeFileSync(join(project, '.claude/settings.json'), JSON.stringify({ hooks }))
-  t.match((await check(installer, 'claude-code')).notes, [/There are 2 hooks of Holdpoint .*One is enough/])
+  t.match((await check(installer, 'claude-code')).notes.at(-1), /There are 2 hooks of Holdpoint .*One is enough/)
   machine.env.CLAUDE_CODE_SAFE_MODE = '1'
   t.match(await check(installer, 'claude-code'), {
     code: 1,
@@ -313,6 +340,11 @@ t.test('a Claude Code that is too old to be closed is found', async (t) => {
     const checked = await check(installer, 'claude-code')
     t.equal(checked.code, code, version)
     if (code === 1) t.match(checked.problems, [/Claude Code here is .*; only from 2\.1\.295 on/])
+    t.equal(
+      checked.notes.some((one) => /is not known/.test(one)),
+      version === 'nonsense',
+      version,
+    )
   }
 })
 
@@ -432,6 +464,10 @@ t.test(
       `${ours}; touch ${marker}`,
       `${ours} $(touch ${marker})`,
       ours.replace(quote(program), `/usr/bin/touch ${marker}`),
+      // What stands behind is a word of its own only where the usual end is left out.
+      `${ours}\\ || { echo 'Not approved.' >&2; exit 2; };touch ${marker}`,
+      ours.replace('http:', "'ht'tp:"),
+      `${ours} --url ${url}`,
     ]
     mkdirSync(join(project, '.claude'))
     mkdirSync(join(project, '.codex'))
@@ -479,7 +515,7 @@ t.test('whatever opens Hermes is found', async (t) => {
   const cases: [change: (hook: any, settings: any) => void, closed: boolean, sentence: RegExp][] = [
     [(hook) => delete hook.fail_closed, false, /it has no "fail_closed: true"/],
     [(hook) => (hook.fail_closed = 'true'), false, /it has no "fail_closed: true"/],
-    [(hook) => (hook.matcher = 'terminal'), false, /its matcher, "terminal", leaves out tools/],
+    [(hook) => (hook.matcher = 'terminal'), false, /its matcher, "terminal", may leave out tools/],
     [(hook) => (hook.command += ' --by x'), false, /until somebody has said yes/],
     [(_, settings) => (settings.hooks = {}), false, /There is no hook/],
     [(hook) => (hook.timeout = 900), true, /its timeout is 900 s, and Hermes waits 300 s/],
@@ -502,6 +538,8 @@ t.test('whatever opens Hermes is found', async (t) => {
   rmSync(join(installer.home, '.hermes/shell-hooks-allowlist.json'))
   edit(installer, 'hermes', (settings) => (settings.hooks_auto_accept = true))
   t.match(await check(installer, 'hermes'), { code: 0, closed: true })
+  rmSync(installer.machine.program[0]!)
+  t.match(await check(installer, 'hermes'), { code: 1, closed: true, faults: [/is not there, or cannot be run/] })
 })
 
 t.test('of Codex it says what is wrong beside that it cannot be closed', async (t) => {
@@ -511,7 +549,7 @@ t.test('of Codex it says what is wrong beside that it cannot be closed', async (
   edit(installer, 'codex', ({ hooks }) => (hooks.PreToolUse[0].matcher = '^Bash$'))
   const { problems, code } = await check(installer, 'codex')
   t.equal(code, 1)
-  for (const sentence of [/is not closed/, /turned off in config\.toml/, /its matcher leaves out tools/]) {
+  for (const sentence of [/is not closed/, /turned off in config\.toml/, /its matcher, .* may leave out tools/]) {
     t.ok(
       problems.some((one) => sentence.test(one)),
       problems.join(' '),

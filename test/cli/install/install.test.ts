@@ -141,12 +141,12 @@ t.test(
     const { install, project, home, keys: listKeys, machine } = await prepareInstaller(t)
     const folder = join(project, `it's "my" $(touch x) project`)
     mkdirSync(folder)
-    for (const [host, file] of [
-      ['claude-code', '.claude/settings.json'],
-      ['codex', '.codex/hooks.json'],
-      ['mcp', '.mcp.json'],
+    for (const [host, file, stderr] of [
+      ['claude-code', '.claude/settings.json', /names paths of this machine/],
+      ['codex', '.codex/hooks.json', /only where the project is trusted/],
+      ['mcp', '.mcp.json', /is not closed/],
     ] as const) {
-      t.match(await install(host, '--project', folder), { code: 0 })
+      t.match(await install(host, '--project', folder), { code: 0, stderr })
       t.equal(modeOf(join(folder, file)), 0o644)
       t.match((await listKeys()).at(-1), {
         name: /-laptop-it-s-my-touch-x-project-[0-9a-f]{6}$/,
@@ -291,9 +291,12 @@ t.test('the first key ends open mode: it is asked about, and whoever says yes ge
 })
 
 t.test('--yes says it for a script, and no running service is needed', async (t) => {
-  const { install, keys: listKeys } = await prepareInstaller(t, { hasKeys: false, isRunning: false })
-  const { code, stdout, stderr } = await install('claude-code', '--yes', '--json')
+  const { install, project, keys: listKeys } = await prepareInstaller(t, { hasKeys: false, isRunning: false })
+  const umask = process.umask(0o022)
+  t.teardown(() => process.umask(umask))
+  const { code, stdout, stderr } = await install('claude-code', '--project', project, '--yes', '--json')
   t.equal(code, 0, stderr)
+  t.equal(modeOf(join(project, '.claude')), 0o755, 'an agent that runs as another user reads it')
   t.match(JSON.parse(stdout), {
     operator: { name: 'ann', file: /keys\/ann-/ },
     key: { is_new: true },
@@ -320,13 +323,13 @@ t.test('what a crash has left is completed: a key without a file, a file without
 
   // It was made and never kept: nobody has it, so it goes.
   rmSync(join(home, keys, name))
-  write(`${keys}/${name}.99999.tmp`, 'half')
+  write(`${keys}/.${name}.9999999.tmp`, 'half')
   t.match(await install('claude-code'), { code: 0 })
   t.match(
     (await listKeys()).filter((one) => one.name === name).map(({ state }) => state),
     ['revoked', 'live'],
   )
-  t.notOk(exists(`${keys}/${name}.99999.tmp`))
+  t.notOk(exists(`${keys}/.${name}.9999999.tmp`))
 
   // Somebody revoked it: another takes its place.
   await command(dbPath, 'keys', 'revoke', name)
@@ -334,8 +337,12 @@ t.test('what a crash has left is completed: a key without a file, a file without
   t.equal(await statusWith(read(`${keys}/${name}`).trim()), 200)
 
   // The settings were taken out, and then it broke off.
-  rmSync(join(home, settingsOf['claude-code']))
+  write(settingsOf['claude-code'], '{ "a": 1 }')
+  write(`${settingsOf['claude-code']}.before-holdpoint`, '{ "a": 1 }')
+  write('.claude/.settings.json.before-holdpoint.9999999.tmp', '{')
+  write(`.claude/.settings.json.${process.pid}.tmp`, 'of one that runs')
   t.match(await install('claude-code', '--undo'), { code: 0, stderr: /is revoked.*\nIts file is removed/ })
+  t.same(readdirSync(join(home, '.claude')), [`.settings.json.${process.pid}.tmp`, 'settings.json'])
 })
 
 t.test('two at the same time come to the same: one key, one hook', async (t) => {
@@ -450,13 +457,14 @@ t.test(
   'what this user may not read or write is refused',
   { skip: process.getuid?.() === 0 && 'root may do everything' },
   async (t) => {
-    const { install, write, home } = await prepareInstaller(t)
+    const { install, write, home, keys: listKeys } = await prepareInstaller(t)
     write(settingsOf['claude-code'], '{}', 0o000)
     t.match(await install('claude-code'), { code: 1, stderr: /this user may not/ })
     write(settingsOf.codex, '{}')
     chmodSync(join(home, '.codex'), 0o555)
     t.teardown(() => chmodSync(join(home, '.codex'), 0o755))
     t.match(await install('codex'), { code: 1, stderr: /this user may not/ })
+    t.equal((await listKeys()).length, 1, 'no key was made for any')
   },
 )
 
@@ -497,7 +505,8 @@ const misread: [words: string[], code: number, sentence: RegExp][] = [
   [['claude-code', '--project', '/does/not/exist'], 1, /is no folder/],
   [['claude-code', '--url', 'ftp://x'], 2, /--url: must be the address of a service/],
   [['claude-code', '--url', 'nonsense'], 2, /--url: must be the address of a service/],
-  [['claude-code', '--url', 'http://a:b@localhost:1'], 2, /--url: must have no name and no password/],
+  [['claude-code', '--url', 'http://a:b@localhost:1'], 2, /--url: must have no name, password/],
+  [['claude-code', '--url', 'http://localhost:1/?a=b'], 2, /--url: must have no .* query/],
   [
     ['claude-code', '--url', 'https://holdpoint.example.org'],
     2,
@@ -517,7 +526,7 @@ t.test('what is taken back without the database it was made in is not forgotten'
   await install('claude-code')
   const { name } = (await listKeys()).at(-1)!
   const elsewhere = await install('claude-code', '--undo', '--db-path', `${dbPath}.other`)
-  t.match(elsewhere, { code: 1, stderr: /There is no database .*so the key in .* is not revoked/ })
+  t.match(elsewhere, { code: 1, stderr: /is out of .*\nThere is no database .*so the key in .* is not revoked/ })
   t.ok(exists(`${keys}/${name}`))
   t.match(await install('claude-code', '--undo'), { code: 0, stderr: /is revoked/ })
 })

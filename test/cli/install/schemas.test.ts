@@ -162,7 +162,11 @@ t.test('each switch that closes a host is on', async (t) => {
     },
   ])
   t.match(parse(await print('hermes')).hooks.pre_tool_call, [
-    { fail_closed: true, timeout: 300, command: /^sh -c '.* --timeout 300 \|\| .*exit 2; }'$/ },
+    { fail_closed: true, timeout: 300, command: /^\/bin\/sh -c '.* --timeout 300 \|\| .*exit 2; }'$/ },
+  ])
+  // Codex runs the shell of its user, who may have one that reads no braces.
+  t.match(JSON.parse(await print('codex')).hooks.PreToolUse, [
+    { matcher: '*', hooks: [{ timeout: 600, command: /^\/bin\/sh -c '.* --timeout 600 \|\| .*exit 2; }'$/ }] },
   ])
   const { plugins } = JSON.parse(await print('openclaw'))
   t.match(plugins.entries.holdpoint, { enabled: true, hooks: { timeouts: { before_tool_call: 600_000 } } })
