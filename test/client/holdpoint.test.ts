@@ -206,7 +206,7 @@ t.test('a wait bears that the service is away, for so long from when it goes', a
   let isGone = false
   const server = await play(t, (request, response) => {
     const isLate = performance.now() - began > deadlineMs
-    if (isLate && !isGone) return (isGone = request.destroy().destroyed)
+    if (isLate && !isGone) return (isGone = request.socket.destroy().destroyed)
     sendJson(response, { id: 'x', status: isLate ? 'approved' : 'pending', expires_at: 4e9 })
   })
   const agent = new Holdpoint({ url: server.url, key: null, maxPauseMs: 5 })
