@@ -23,7 +23,8 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 const isAll = process.argv[2] !== 'src'
 const config = isAll ? 'tsconfig.json' : 'tsconfig.src.json'
 /** What runs in a browser knows other libraries than the rest does. */
-const browserConfig = 'src/web/browser/tsconfig.json'
+const browserFolder = 'src/web/browser/'
+const browserConfig = `${browserFolder}tsconfig.json`
 /** What the package exports, described for the compilers of others: src/index.ts, src/client and whatever they import. */
 const typesConfig = 'tsconfig.types.json'
 const types = 'dist/types'
@@ -61,7 +62,10 @@ async function build() {
   }
   // Written whole each time: what the package exports no longer is then gone by itself.
   rmSync(types, { recursive: true, force: true })
-  const statuses = await Promise.all([config, browserConfig, typesConfig].map(compile))
+  const isForBrowser = (source) => source.startsWith(join(browserFolder))
+  const isBrowserCurrent = [...sources.keys()].filter(isForBrowser).every(isCurrent)
+  const projects = [config, ...(isBrowserCurrent ? [] : [browserConfig]), typesConfig]
+  const statuses = await Promise.all(projects.map(compile))
   if (statuses.includes(null)) return 1
   for (const source of sources.keys()) if (!source.endsWith('.ts')) copy(source)
   for (const [output, from] of bundles()) {

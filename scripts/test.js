@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
-/** One more than there are cores: somebody always waits for a disk or a deadline. */
-const jobs = availableParallelism() + 1
+/** Two more than there are cores: somebody always waits for a disk or a deadline. */
+const jobs = availableParallelism() + 2
 /** For a whole file, on a machine that is busy. */
 const timeoutSeconds = 180
 /** These start programs and browsers and take longest: begun last, they would end alone. */
