@@ -1,4 +1,5 @@
 // Large bodies, all at once, in open mode: what another client notices, and what memory stays taken.
+import { askedBodies } from './asked.js'
 import { median, quantile } from './numbers.js'
 import { mb, ms, ratio, type Row } from './rows.js'
 import { answerOf, type Bench, pause, residentMb, withBench } from './servers.js'
@@ -19,6 +20,7 @@ export function bodies(size: Size): Promise<Row[]> {
     // What runs for the first time takes longer, and takes memory.
     const warm = (most: number) =>
       bench.load({ port, connections: 2, seconds: 60, most, work: { kind: 'submit', bodies: [body] } })
+    await bench.warm(port, { kind: 'submit', bodies: askedBodies() })
     await warm(4)
     const calm = await probing(bench, port, () => pause(2000))
     await pause(1000)
